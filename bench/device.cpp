@@ -1,4 +1,4 @@
-// What a request to a worker process costs, beside a bare hop to a process in the same run.
+// The cost of a request to a worker process, beside a bare hop to a process in the same run.
 
 #include "placement.hpp"
 #include "process_hop.hpp"
@@ -70,7 +70,7 @@ struct side {
 
 struct gemm_case {
   std::int64_t n;
-  int pairs;  ///< of blocks
+  int pairs;  ///< pairs of blocks
   std::size_t per_block;
   /// A product of one thread: it is done on one processor, and waited for on another one.
   bool of_one_thread;

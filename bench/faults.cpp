@@ -1,4 +1,4 @@
-// What a lost worker costs.
+// The cost of a lost worker.
 
 #include "process_figures.hpp"
 #include "report.hpp"

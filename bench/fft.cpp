@@ -28,11 +28,11 @@ using namespace troupe::bench;
 
 struct transform_case {
   std::string name;
-  std::vector<int> extents;  // of one transform
+  std::vector<int> extents;  // one transform's
   int batch;
-  /// Transforms of a run, of which the last one is waited for. They take more than 100 ms:
-  /// whoever's turn comes finds its processor slow and its caches cold, and the first transforms of
-  /// either side take up to twice as long.
+  /// Transforms of a run, of which only the last one is awaited. They take more than 100 ms: the
+  /// next rival finds its processor slow and its caches cold, and the first transforms of either
+  /// side take up to twice as long.
   std::size_t loop;
 };
 
@@ -129,7 +129,7 @@ void measure(report& out, device cpu, const transform_case& what) {
   bench::placement processors;
   samples direct;
   samples ours;
-  samples quotients;  // of what one turn gave
+  samples quotients;  // one for each turn
   samples alone;
   for (int turn = 0; turn < turns; ++turn) {
     processors.trade();

@@ -1,4 +1,4 @@
-// What a device costs while nothing is asked of it.
+// The cost of an idle device.
 
 #include "idle_figures.hpp"
 

@@ -15,11 +15,10 @@
 
 namespace troupe::bench {
 
-/// What the processors do for a device with a standby while nothing is asked of it, in percent of
-/// one processor.
+/// The processor time of an idle device with a standby, in percent of one processor.
 inline void measure_idle(report& out, const device& gpu, double at_most_percent) {
   using namespace std::chrono_literals;
-  std::this_thread::sleep_for(1s);  // what spins for a while has stopped by then
+  std::this_thread::sleep_for(1s);  // spinning threads have stopped by then
   const std::vector<std::pair<std::string, pid_t>> processes = {
       {"program", ::getpid()},
       {"worker", gpu.worker_pid().value()},

@@ -45,7 +45,7 @@ std::vector<std::string> children_of(const std::string& process) {
   return children;
 }
 
-// Of a process and of those that it has started.
+// Moves a process and those that it has started.
 void put_all_on(const std::string& process, std::span<const int> processors) {
   for (const std::string& thread : inside(fs::path("/proc") / process / "task"))
     put_on(static_cast<pid_t>(std::stol(thread)), processors);

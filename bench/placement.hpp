@@ -16,12 +16,12 @@ class placement {
   placement(const placement&) = delete;
   placement& operator=(const placement&) = delete;
 
-  /// Puts all of them on the same half of the processors, another one each time. Where there are
-  /// too few processors to choose from, nothing moves.
+  /// Puts all of them on the same half of the processors, another one each time. If there are too
+  /// few processors to choose from, nothing moves.
   void move();
-  /// Puts this thread on a processor and all workers on another one, and has them change places the
-  /// next time: for what this thread does and what a worker does while it waits, which are then
-  /// both done on either. Where there is one processor, nothing moves.
+  /// Puts this thread on a processor and all workers on another one, and swaps them the next time:
+  /// so this thread's work, and a worker's work while this thread waits, are both done on either.
+  /// If there is one processor, nothing moves.
   void trade();
 
  private:

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <optional>
 
-/// What this process and its workers use of the machine, read from the system.
+/// The use of the machine by this process and its workers, read from the system.
 namespace troupe::bench {
 
 /// Processor time of all threads of a process since its start; nothing once it is gone.
@@ -14,7 +14,7 @@ namespace troupe::bench {
 
 /// Resident memory of this process, in KiB.
 [[nodiscard]] double resident_kib();
-/// What of it is shared memory, in KiB.
+/// The part of it that is shared memory, in KiB.
 [[nodiscard]] double resident_shared_kib();
 [[nodiscard]] std::size_t open_descriptors();
 [[nodiscard]] std::size_t running_threads();

@@ -1,5 +1,4 @@
-// What C++ takes for what `./dev bench python` measures from Python: one JSON line, for that
-// program.
+// C++'s times for the measurements of `./dev bench python`: one JSON line, for that program.
 
 #include "samples.hpp"
 

@@ -7,7 +7,7 @@
 
 namespace troupe::bench {
 
-/// What a number has to be.
+/// The target of a number.
 struct target {
   enum class subject : std::uint8_t { value, ratio };
   subject what = subject::value;
@@ -29,20 +29,19 @@ struct target {
 
 /// One measured number beside what it is measured against.
 struct measurement {
-  std::string name;                         ///< what was measured, with its parameters
+  std::string name;                         ///< the measured quantity, with its parameters
   double value = 0;                         ///< in `unit`
   std::string unit;                         ///< "us", "1/s", "GiB/s", …
-  std::string reference{};                  ///< the floor or the peer; "" when there is none
+  std::string reference{};                  ///< the floor or the peer; "" if there is none
   std::optional<double> reference_value{};  ///< in the same unit
   std::optional<bench::target> target{};
-  /// Where more is known of it than `value` and `reference_value` say: a mean of pairs.
+  /// Given if it is known better than from `value` and `reference_value`: a mean of pairs.
   std::optional<double> ratio{};
 };
 
-/// What a benchmark found: prints each line as it comes, and at the end writes the file that
-/// `./dev bench` asked for (`TROUPE_BENCH_JSON`), a list of
-/// `{name, value, unit, reference, reference_value, ratio}`; ratio is value / reference_value, or
-/// the mean of pairs.
+/// The findings of a benchmark: prints each line as it comes, and at the end writes the file that
+/// `./dev bench` asked for (`TROUPE_BENCH_JSON`), a list of `{name, value, unit, reference,
+/// reference_value, ratio}`; ratio is value / reference_value, or the mean of pairs.
 /// A line with a target also has `target` ("ratio <= 1.1") and `met`, true or false.
 class report {
  public:

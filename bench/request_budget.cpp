@@ -1,6 +1,6 @@
-// What a small request costs from its sending to its answer, in one process, so that both sides can
-// be counted: `./dev budget` runs this under callgrind, once for each kind of request, and nothing
-// but the requests is counted. Run by itself it says how long a request takes.
+// The cost of a small request from its sending to its answer, in one process, so that both sides
+// can be counted: `./dev budget` runs this under callgrind, once for each kind of request, and only
+// the requests are counted. Run by itself it prints how long a request takes.
 
 #include "report.hpp"
 #include "samples.hpp"
@@ -71,7 +71,7 @@ void send_all(const library_actor& lane, std::size_t times, Next& next) {
 /// Under callgrind, what happens in all threads during its life is counted.
 class counting {
  public:
-  // NOLINTBEGIN: what the macros are made of is not ours
+  // the macros are not ours
   counting() { CALLGRIND_START_INSTRUMENTATION; }
   ~counting() { CALLGRIND_STOP_INSTRUMENTATION; }
   // NOLINTEND

@@ -30,8 +30,8 @@ class samples {
   }
 
   [[nodiscard]] bool empty() const noexcept { return times_.empty(); }
-  /// The mean of the middle half. Of times of two kinds it lies between them, where the median is
-  /// that of the kind which happens to be more often there; outliers count for it as little.
+  /// The mean of the middle half. For times of two kinds it lies between them, but the median is
+  /// that of the kind which happens to be more frequent; outliers count for it as little.
   /// Precondition: not empty.
   [[nodiscard]] double middle() {
     std::ranges::sort(times_);

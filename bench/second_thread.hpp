@@ -8,9 +8,9 @@
 
 namespace troupe::bench {
 
-/// Work that another thread does when it is asked to, through one cache line and with both
-/// spinning: the least that anything costs which a worker does. What interrupts either thread
-/// shows in its times. While nobody asks, the thread sleeps.
+/// Work that another thread does on request, through one cache line and with both spinning: the
+/// least possible cost of any work by a worker. Interruptions of either thread show in its times.
+/// While there is no request, the thread sleeps.
 class second_thread {
  public:
   explicit second_thread(std::function<void()> work) : work_(std::move(work)) {}

@@ -40,7 +40,7 @@ std::vector<double> definite(std::int64_t n) {
 }
 
 /// Both in turn, on other processors each time; the rates of the middle half. A turn takes more
-/// than 100 ms: whoever's it is finds its processor slow and its caches cold.
+/// than 100 ms: the next rival finds its processor slow and its caches cold.
 template <class Theirs, class Ours>
 void measure(report& out, const std::string& name, Theirs&& theirs, Ours&& ours) {
   constexpr int turns = 20;

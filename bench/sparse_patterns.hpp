@@ -8,9 +8,9 @@
 
 namespace troupe::bench {
 
-/// A square matrix in csr whose rows are as long as a power law says, in any order, with columns
-/// anywhere: the pattern of a graph of people or pages. The fullest row has a hundredth of it. What
-/// is drawn twice counts once, so that there are a few thousandths less than `elements`.
+/// A square matrix in csr whose row lengths follow a power law, in any order, with columns
+/// anywhere: the pattern of a graph of people or pages. The fullest row has a hundredth of it.
+/// Elements drawn twice count once, so that there are a few thousandths less than `elements`.
 struct power_law {
   std::int64_t n;
   std::vector<std::int32_t> offsets{0};

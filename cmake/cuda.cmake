@@ -19,13 +19,13 @@ if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION) # CMake 3.25 does not know that nvc
   set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
   set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
 endif()
-# Kernels are the same in every build type, and compiled once by whoever has a compiler cache.
+# Kernels are the same in every build type, and a compiler cache compiles them once.
 set(CMAKE_CUDA_FLAGS_RELWITHDEBINFO ${CMAKE_CUDA_FLAGS_RELEASE})
 find_package(CUDAToolkit 13.0 REQUIRED)
 set(TROUPE_HAVE_CUDA ON)
 
-# troupe_cuda_flags(<target>): what is compiled against CUDA's headers gets its warnings through
-# this, because nvcc does not take a C++ compiler's options.
+# troupe_cuda_flags(<target>): targets that are compiled against CUDA's headers get their warnings
+# through this, because nvcc does not take a C++ compiler's options.
 function(troupe_cuda_flags target)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_include_directories(${target} SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})

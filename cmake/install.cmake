@@ -1,10 +1,10 @@
-# What an install holds, and the package that `find_package(troupe COMPONENTS …)` finds:
+# The content of an install, and the package that `find_package(troupe COMPONENTS …)` finds:
 #   core   the library and its headers (always there)
 #   worker the worker process and the compiler of kernels, in libexec/troupe
 #   cpu    the CPU backend, a plugin in lib/troupe
 #   cuda   the CUDA backend, several plugins there: its own and one for each vendor library
-# the function `troupe_add_plugin` for plugins of one's own, and the program bin/troupe, which says
-# what of all this a machine lacks.
+# the function `troupe_add_plugin` for plugins of one's own, and the program bin/troupe, which reports
+# the parts that a machine lacks.
 # A component is there when its target was built. The layout is fixed, so that the library finds
 # its worker and the worker its plugins relative to itself, wherever the tree is moved.
 
@@ -38,7 +38,7 @@ foreach(plugin IN LISTS plugins)
   install(TARGETS ${plugin} LIBRARY DESTINATION lib/troupe)
 endforeach()
 
-# What an install copies, without tests, benchmarks and examples.
+# The targets that an install copies, without tests, benchmarks and examples.
 add_custom_target(troupe_installed)
 add_dependencies(troupe_installed troupe troupe-info)
 troupe_add_companions(troupe_installed)

@@ -10,15 +10,15 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 
-# What is tested is what is installed, to the instruction, with debug information beside it.
+# The tested library is the installed one, to the instruction, with debug information beside it.
 if(NOT TROUPE_SANITIZER)
   set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "${CMAKE_CXX_FLAGS_RELEASE} -g")
 endif()
 
 find_program(TROUPE_CCACHE ccache)
 if(TROUPE_CCACHE)
-  # What two presets compile alike is compiled once, though in two folders. With precompiled headers
-  # ccache has to be told that only what they define matters.
+  # Sources that two presets compile alike are compiled once, though in two folders. With
+  # precompiled headers ccache has to be told that only their definitions matter.
   foreach(language IN ITEMS CXX CUDA)
     set(CMAKE_${language}_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_NOHASHDIR=1
         CCACHE_SLOPPINESS=pch_defines,time_macros ${TROUPE_CCACHE})
@@ -60,8 +60,8 @@ if(sanitize)
   target_link_options(troupe_flags INTERFACE ${sanitize})
 endif()
 
-# troupe_add_companions(<target> [CPU]): whatever worker and plugins are built are built with it; of
-# the plugins only those of the CPU backend.
+# troupe_add_companions(<target> [CPU]): builds the worker and all plugins with the target; with
+# CPU, only the plugins of the CPU backend.
 function(troupe_add_companions target)
   get_property(plugins GLOBAL PROPERTY TROUPE_PLUGINS)
   if(ARGV1 STREQUAL "CPU")

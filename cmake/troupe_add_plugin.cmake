@@ -7,7 +7,7 @@
 #   CUDA_SOURCES  executors for CUDA: they become lib<name>-cuda.so beside it, the target
 #                 <name>_cuda, where the project has enabled the language CUDA, and are left out
 #                 where it has not.
-# What an executor needs besides, link it to those targets.
+# Link an executor's other libraries to those targets.
 
 function(troupe_add_plugin name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "REQUESTS;SOURCES;CUDA_SOURCES")
@@ -51,7 +51,7 @@ function(_troupe_plugin_part name target file)
   target_link_options(${target} PRIVATE -Wl,--exclude-libs,ALL -Wl,-Bsymbolic
                       -Wl,--version-script=${entry}/plugin.map)
   if(NOT TROUPE_SANITIZER AND NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize")
-    # What is forgotten is said when it is linked. A sanitizer's own symbols come from the worker.
+    # A missing symbol is reported at link time. A sanitizer's own symbols come from the worker.
     target_link_options(${target} PRIVATE -Wl,--no-undefined)
   endif()
   set_target_properties(

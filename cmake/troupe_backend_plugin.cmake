@@ -1,5 +1,5 @@
-# The plugins that workers load: troupe-<backend> and troupe-<backend>-<library>, in lib/troupe. What
-# is linked into one is hidden in it.
+# The plugins that workers load: troupe-<backend> and troupe-<backend>-<library>, in lib/troupe.
+# Libraries linked into one are hidden in it.
 
 # troupe_cpu_plugin(<target> [<file>…])
 function(troupe_cpu_plugin target)

@@ -63,7 +63,7 @@ int main(int argc, char** argv) {
   gpu.copy(b, residual).get();
   gpu.copy(b, direction).get();
 
-  // Sent and not waited for: what the last request of a step answers tells of the others.
+  // Sent without waiting: the answer of a step's last request also covers the others.
   bool refused = false;
   const auto send = [&](const auto& request) { refused |= !gpu.tell(request); };
 
@@ -86,7 +86,7 @@ int main(int argc, char** argv) {
   }
   // endregion: iterate
 
-  // What is left of b when x is put in.
+  // The rest of b for this x.
   send(sparse::spmv{.a = a, .x = x, .y = b, .alpha = -1, .beta = 1});
   const double left = std::sqrt(dot(b, b) / static_cast<double>(n));
   std::cout << n << " unknowns, " << steps << " steps, |b − a · x| = " << left << " · |b|\n";

@@ -19,7 +19,7 @@ namespace ew = troupe::elementwise;
 
 constexpr std::int64_t samples = 4096;
 
-/// Of a Gaussian: frequency k of what remains.
+/// The transform of a Gaussian: the remaining part of frequency k.
 double kept(std::int64_t k) { return std::exp(-std::pow(static_cast<double>(k) / 40, 2)); }
 
 /// Tones of 5 and of 200 periods in all samples.

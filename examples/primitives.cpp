@@ -26,7 +26,7 @@ int main() {
   const std::int64_t runs =
       gpu.ask(troupe::primitives::run_length{.x = sorted, .values = values, .lengths = lengths})
           .get();
-  // Waits for nobody: the result stays on the device.
+  // Does not wait: the result stays on the device.
   const auto most = lengths.slice(0, 0, runs).value();
   auto longest = gpu.tensor<std::int64_t>({1}).value();
   auto found = gpu.ask(troupe::primitives::argmax{.x = most, .result = longest});

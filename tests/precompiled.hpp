@@ -1,6 +1,6 @@
 #pragma once
 
-// What most tests include, precompiled. Each source still includes what it uses.
+// Headers that most tests include, precompiled. Each source still includes what it uses.
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The layout of the tree: where files lie, how they are named, how long they are, what they include.
+"""The layout of the tree: where files lie, how they are named, what they include.
 
 Every library of operations has the same files; this says which one a library lacks.
 """
@@ -14,8 +14,6 @@ import tomllib
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 CODE = {".hpp", ".cpp", ".cu", ".cuh", ".py", ".sh", ".cmake"}
-LONGEST = 600
-SPLIT_AT = {".hpp": 250, ".cpp": 400, ".cu": 400, ".cuh": 250}
 TOP = {
     ".ci", ".clang-format", ".clang-tidy", ".github", ".gitignore", "CHANGELOG.md",
     "CMakeLists.txt", "CMakePresets.json", "CONTRIBUTING.md", "LICENSE", "README.md", "bench",
@@ -80,17 +78,6 @@ def check_names(paths):
             yield f"{path}: name the file for what it does"
         if words & ABBREVIATIONS:
             yield f"{path}: no abbreviations ({', '.join(sorted(words & ABBREVIATIONS))})"
-
-
-def check_lengths(paths):
-    for path in paths:
-        if path.suffix not in CODE:
-            continue
-        lines = (ROOT / path).read_text(encoding="utf-8").count("\n")
-        if lines > LONGEST:
-            yield f"{path}: {lines} lines; {LONGEST} is the most"
-        elif lines > SPLIT_AT.get(path.suffix, LONGEST):
-            print(f"note: {path}: {lines} lines; split at {SPLIT_AT[path.suffix]}")
 
 
 def check_headers(paths):
@@ -245,7 +232,7 @@ def check_mutations(paths):
 def main():
     paths = files()
     found = []
-    for rule in (check_names, check_lengths, check_headers, check_folders, check_sources_listed,
+    for rule in (check_names, check_headers, check_folders, check_sources_listed,
                  check_includes, check_libraries, check_mutations):
         found += rule(paths)
     for line in found:

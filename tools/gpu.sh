@@ -1,16 +1,16 @@
 # The commands of ./dev that concern machines with a GPU; a part of that script.
 #
 # Such a machine may have no network and not everything that a build needs. `gpu-pack` builds here
-# and puts what is needed there into build/gpu, which finds its parts relative to itself, and that
-# into build/gpu.tar.gz, which is to be brought along. There, `gpu-test` and `gpu-bench` use it if it was built from the sources that lie
-# beside it, and otherwise build from those. Both need nobody at the terminal, keep what they have
-# found so far when they are ended, and say at the end how it went.
+# and puts the programs for it into build/gpu, which finds its parts relative to itself, and that
+# into build/gpu.tar.gz, which you bring along. There, `gpu-test` and `gpu-bench` use it if it was built
+# from the sources beside it, and otherwise build from those. Both run unattended, keep their findings
+# so far when they are ended, and print a verdict at the end.
 # shellcheck shell=bash disable=SC2154 # root and packages_build are the other's
 
 gpu_stage=$root/build/gpu
 gpu_archive=$root/build/gpu.tar.gz
 gpu_results=$(realpath -m "${OUT:-$root/build/gpu-results}")
-# What travels with a working tree has a limit, and the sources travel too. Most of it is OpenBLAS,
+# Files that travel with a working tree have a limit, and the sources travel too. Most of it is OpenBLAS,
 # for the CPU backend, which conformance asks what there is to test.
 gpu_archive_limit_mib=50
 
@@ -18,7 +18,7 @@ gpu_archive_limit_mib=50
 gpu_programs=(device_test device_freeze_test plugin_test rng_stream_test worked_example_test gpu_faults
               gpu_history gpu_mapping hello digits example_plugin troupe)
 
-# What compute-sanitizer looks at: it makes every access hundreds of times slower.
+# The tests for compute-sanitizer: it makes every access hundreds of times slower.
 declare -A gpu_sanitized=(
   [memory]='MemoryFill.*:MemoryCopy.RepeatsWhere*:MemoryCopy.CopiesLongRows'
   [blas]='BlasLevel1.*:BlasReductions.Dot*:BlasReductions.Nrm2IsTheEuclideanNorm'
@@ -39,8 +39,8 @@ gpu_sanitized[dnn]+=':DnnPooling.AveragesAdaptively:DnnLrn.*:DnnRnn.GradientsOfW
 gpu_sanitized[dnn]+=':DnnAttentionBackward.IsWhatDifferences*:DnnAttentionForward.OfAChunk*:DnnAttentionForward.OfAQuery*'
 gpu_sanitized[blas]+=':BlasGemm.AcceptsEmptyAndOddSizes:BlasGemm.WorksOnBlocks*:BlasGeam.*'
 
-# A name for the contents of everything that is built. The same wherever the files are the same: of
-# their order, their times and rights, the locale and what tools leave behind nothing goes into it.
+# A name for the contents of everything that is built. The same wherever the files are the same: it
+# does not depend on their order, times and rights, the locale and files that tools leave behind.
 gpu_fingerprint() {
   (cd "$root" && find CMakeLists.txt CMakePresets.json cmake include src tests bench examples \
     -name '.*' -prune -o -name __pycache__ -prune -o \
@@ -158,8 +158,8 @@ gpu_is_packed() {
     [[ $(gpu_manifest sources) == "$(gpu_fingerprint)" ]]
 }
 
-# Sets `programs` to the folder whose bin/ holds the programs: what was packed, if it is of these
-# sources, else what is built now. `gpu_sources` and `gpu_built_from` say what that is.
+# Sets `programs` to the folder whose bin/ holds the programs: the packed ones, if they are of
+# these sources, else newly built ones. `gpu_sources` and `gpu_built_from` name their sources.
 gpu_prepare() {
   step='looking for the programs'
   local staged missing list
@@ -235,7 +235,7 @@ gpu_begin() {
   gpu_what=$1
   gpu_log=$gpu_results/$1.log
   gpu_runs=() gpu_failed=()
-  gpu_scratch=$(mktemp -d) # what a program leaves in its folder, a core file say, is nobody's
+  gpu_scratch=$(mktemp -d) # for files that a program leaves in its folder, such as a core file
   {
     printf '%s\nsources %s, commit %s\n\n' "$gpu_card" "$gpu_sources" "$gpu_built_from"
     timeout 60 "$programs/bin/troupe" info 2>&1 || true
@@ -340,8 +340,8 @@ gpu_test_conformance() {
   done
 }
 
-# In three programs at once, a third of the tests each: what a test waits for is a driver that makes
-# contexts. Prints what they say, one after the other.
+# In three programs at once, a third of the tests each: a test mostly waits for a driver that makes
+# contexts. Prints their outputs, one after the other.
 gpu_in_thirds() {
   local i status=0 pids=()
   for i in 0 1 2; do
@@ -449,7 +449,7 @@ command_gpu-test() {
 
 # gpu-bench [NAME[=ARGUMENT]...] ------------------------------------------------------------------
 
-# $gpu_results/figures.json: what the benchmarks have written so far, by name.
+# $gpu_results/figures.json: the figures that benchmarks have written so far, by name.
 gpu_write_figures() {
   local name
   {

@@ -48,7 +48,7 @@ def build(targets):
     environment = dict(os.environ, CCACHE_BASEDIR=str(COPY), CCACHE_NOHASHDIR="1")
     tree = COPY / "build" / "dev"
     if not (tree / "build.ninja").exists():
-        # What the bugs are in needs no CUDA, and half of the tree is left out so.
+        # The mutated files need no CUDA, and half of the tree is left out so.
         made = run(["cmake", "--preset", "dev", "-DTROUPE_CUDA=OFF", "-DTROUPE_BENCH=OFF"], cwd=COPY,
                    env=environment)
         if made.returncode != 0:

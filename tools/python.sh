@@ -76,7 +76,7 @@ check_python() {
     "$(python_of)" -m ruff check -q "${files[@]}"
 }
 
-# What `./dev bench python` does: requests from Python beside C++, asyncio and, where they are
+# `./dev bench python`: requests from Python beside C++, asyncio and, where they are
 # installed, Ray, torch, CuPy and nvmath.
 bench_python() {
   local json=$root/build/bench/python.json

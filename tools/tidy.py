@@ -66,8 +66,8 @@ def mark_of(entry, files, salt):
 def check(entry, build, passed, salt):
     """The source's name, what clang-tidy has against it (None when nothing), was it known."""
     name = str(pathlib.Path(entry["file"]).relative_to(ROOT))
-    # What it read last time is enough to know that nothing changed, without a preprocessor: it can
-    # only include something else once one of these files is another.
+    # The files read last time show that nothing changed, without a preprocessor: a source can only
+    # include another file once one of these has changed.
     listed = passed / (name.replace("/", "-") + ".files")
     files = listed.read_text().splitlines() if listed.exists() else []
     mark = mark_of(entry, files, salt) if files else None

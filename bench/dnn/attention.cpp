@@ -1,6 +1,6 @@
 // Attention on the CPU backend, beside oneDNN called directly (product, softmax, product, with all
 // scores in memory), and beside the two matrix products in it by OpenBLAS, which the CPU backend's
-// `blas` uses: what an attention would cost whose softmax, masks and conversions were free.
+// `blas` uses: the cost of an attention with free softmax, masks and conversions.
 
 #include "dnn/passive_threads.hpp"
 #include "report.hpp"
@@ -54,7 +54,7 @@ tensor<T> random_tensor(device& cpu, const shape& extents, std::mt19937& random)
   return t;
 }
 
-/// What oneDNN has of attention: a product, a softmax and a product of all heads at once, f32.
+/// oneDNN's parts of attention: a product, a softmax and a product of all heads at once, f32.
 class direct_attention {
  public:
   explicit direct_attention(const attention_size& size) : stream_(engine_) {

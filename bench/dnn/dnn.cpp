@@ -176,7 +176,7 @@ void measure(report& out, device& cpu, const convolution_case& what, std::string
   ask(1);
   samples direct;
   samples ours;
-  samples quotients;  // of what one turn gave
+  samples quotients;  // one for each turn
   for (int turn = 0; turn < turns; ++turn) {
     // Taken in turn, so that both see the same machine.
     samples calls;

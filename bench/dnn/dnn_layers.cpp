@@ -211,7 +211,7 @@ class layers_bench {
     ask();
     samples direct;
     samples ours;
-    samples quotients;  // of what one turn gave
+    samples quotients;  // one for each turn
     for (int turn = 0; turn < turns; ++turn) {
       // Taken in turn, so that both see the same machine.
       samples calls;

@@ -207,7 +207,7 @@ void measure(report& out, const std::string& name, std::size_t loop, Call call, 
   ask(1);
   samples direct;
   samples ours;
-  samples quotients;  // of what one turn gave
+  samples quotients;  // one for each turn
   for (int turn = 0; turn < turns; ++turn) {
     samples calls;
     samples asks;

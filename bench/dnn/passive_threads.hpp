@@ -6,8 +6,8 @@
 
 namespace troupe::bench {
 
-/// Threads of OpenMP that have nothing to do spin otherwise, which slows down whoever's turn comes
-/// next. They read this when they are loaded, so the program begins once more.
+/// Idle threads of OpenMP spin otherwise, which slows down the next rival. They read this when they
+/// are loaded, so the program starts itself again.
 inline void keep_threads_passive(char** argv) {
   if (std::getenv("OMP_WAIT_POLICY") != nullptr) return;
   ::setenv("OMP_WAIT_POLICY", "passive", 1);

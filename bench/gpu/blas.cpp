@@ -1,4 +1,4 @@
-// What matrix products cost through Troupe, beside cuBLAS called directly on the same data; and
+// The cost of matrix products through Troupe, beside cuBLAS called directly on the same data; and
 // whether both give the same numbers.
 
 #include "gpu/raw/raw.hpp"

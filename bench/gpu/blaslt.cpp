@@ -1,5 +1,5 @@
-// What products with an epilogue cost through Troupe, beside cuBLASLt called directly with the same
-// choice of kernel on the same data; and what measuring that choice gains.
+// The cost of products with an epilogue through Troupe, beside cuBLASLt called directly with the
+// same choice of kernel on the same data; and the gain of measuring that choice.
 
 #include "fresh_contexts.hpp"
 #include "gpu/raw/raw_blaslt.hpp"
@@ -112,7 +112,7 @@ template <class T>
 class operand_sets {
  public:
   operand_sets(const device& gpu, raw::stream& stream, const extents& size) {
-    constexpr std::int64_t elements = std::int64_t{1} << 25;  // of all sets, if that is not too few
+    constexpr std::int64_t elements = std::int64_t{1} << 25;  // in all sets, if that is not too few
     const auto count = std::clamp<std::int64_t>(
         elements / (size.m * size.k + size.k * size.n + size.m * size.n), 4, 32);
     for (std::int64_t i = 0; i < count; ++i)
@@ -168,7 +168,7 @@ void measure_large(report& out, const device& gpu, raw::element type, const std:
       {what + ", largest relative difference", sets.difference(stream), "", "", {}, at_most(1e-2)});
 }
 
-/// What was found of small products of one size, in all contexts.
+/// The findings for small products of one size, in all contexts.
 struct found {
   std::int64_t n;
   side_by_side times{};

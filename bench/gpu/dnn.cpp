@@ -1,6 +1,6 @@
-// What requests of dnn cost through Troupe, beside cuDNN called directly with the same plan; and
-// how soon a worker's plans are there again after it is lost. `bench_gpu_dnn [PART OF A NAME]`
-// measures what has that in its name: "decode", "50 plans".
+// The cost of requests of dnn through Troupe, beside cuDNN called directly with the same plan; and
+// how soon a worker's plans are available again after it is lost. `bench_gpu_dnn [PART OF A NAME]`
+// measures the cases with that in their names: "decode", "50 plans".
 
 #include "death_watch.hpp"
 #include "gpu/dnn/direct_cudnn.hpp"
@@ -141,8 +141,8 @@ dnn::attention_backward attention_backward(maker& m, std::int64_t b, std::int64_
           .d_v = rows(),
           .right = causal ? 0 : -1};
 }
-/// One query of each sequence, whose 8 192 keys of 8 heads lie in pages: what `kv_step::attend`
-/// gives.
+/// One query of each sequence, whose 8 192 keys of 8 heads are in pages: as `kv_step::attend` sends
+/// it.
 dnn::attention_forward decoding(maker& m, std::int64_t b) {
   constexpr std::int64_t heads = 32;
   constexpr std::int64_t key_heads = 8;

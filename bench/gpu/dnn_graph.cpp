@@ -1,4 +1,4 @@
-// What a layer as one graph costs, gelu(x · w + bias) + residual: by pieces and by cuDNN's plan,
+// The cost of a layer as one graph, gelu(x · w + bias) + residual: by pieces and by cuDNN's plan,
 // beside cuBLASLt called directly, which does it without the residual.
 
 #include "fresh_contexts.hpp"

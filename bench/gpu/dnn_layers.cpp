@@ -1,6 +1,6 @@
-// What pooling and batch norms cost through Troupe on a GPU, and how many bytes a second their
-// tensors are, each read or written once. What PyTorch makes of the same is measured by
-// dnn_layers_torch.py, in the same run.
+// The cost of pooling and batch norms through Troupe on a GPU, and how many bytes a second their
+// tensors are, each read or written once. dnn_layers_torch.py measures PyTorch's times for the
+// same, in the same run.
 
 #include "random_numbers.hpp"
 #include "side_by_side.hpp"

@@ -1,4 +1,4 @@
-// What an LSTM costs through Troupe, beside cuDNN called directly.
+// The cost of an LSTM through Troupe, beside cuDNN called directly.
 
 #include "gpu/dnn/direct_rnn.hpp"
 #include "side_by_side.hpp"

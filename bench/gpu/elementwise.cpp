@@ -1,5 +1,5 @@
-// Elementwise functions through Troupe, beside a copy of the same bytes by CUDA: what the memory
-// allows. What PyTorch makes of the same is measured by elementwise_torch.py, in the same run.
+// Elementwise functions through Troupe, beside a copy of the same bytes by CUDA, the limit of the
+// memory. elementwise_torch.py measures PyTorch's times for the same, in the same run.
 
 #include "gpu/raw/raw.hpp"
 #include "random_numbers.hpp"
@@ -101,7 +101,7 @@ class elementwise_bench {
       first.take(1, [&] { gpu_.ask(r).get(); });
       warm.take(1, [&] { gpu_.ask(r).get(); });
     }
-    // What these calls have had compiled would delay the kernels of the next figures.
+    // Compilations that these calls started would delay the kernels of the next figures.
     std::this_thread::sleep_for(std::chrono::seconds(4));
     out_.add({"first call of a new program, p50",
               first.median(),

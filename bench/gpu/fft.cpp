@@ -1,5 +1,5 @@
-// What Fourier transforms cost through Troupe, beside cuFFT called directly on the same data with a
-// plan made before; and whether both give the same numbers.
+// The cost of Fourier transforms through Troupe, beside cuFFT called directly on the same data with
+// a plan made before; and whether both give the same numbers.
 
 #include "fresh_contexts.hpp"
 #include "gpu/raw/raw_fft.hpp"
@@ -32,7 +32,7 @@ using namespace troupe::bench;
 struct transform_case {
   std::string name;
   raw::fft_plan::kind kind;
-  std::vector<int> extents;  // of one transform
+  std::vector<int> extents;  // one transform's
   int batch;
   std::size_t loop;  // transforms of a pipelined run
   /// Forward, times a spectrum, and back: with a kernel between two calls of cuFFT, beside a store
@@ -168,17 +168,17 @@ struct rival_pair {
   }
 };
 
-/// What was found of one case, in all contexts.
+/// The findings for one case, in all contexts.
 struct found {
   side_by_side times;
   double apart = 0;
 };
 
-constexpr std::size_t pairs = 2;  // of rivals, whose operands lie elsewhere
+constexpr std::size_t pairs = 2;  // pairs of rivals, whose operands lie elsewhere
 
 void measure(const device& gpu, const transform_case& what, found& into) {
-  // All in one stream, and all in one lane: where a second stream is in use, too, transforms of 11
-  // to 17 us take up to 4 % longer, whoever asks for them (docs/libraries/fft.md).
+  // All in one stream, and all in one lane: if a second stream is in use, too, transforms of 11 to
+  // 17 us take up to 4 % longer, on either side (docs/libraries/fft.md).
   raw::stream stream;
   const library_actor lane = gpu.library("fft");
   std::vector<std::unique_ptr<rival_pair>> rivals;

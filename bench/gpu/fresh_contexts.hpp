@@ -12,10 +12,9 @@
 namespace troupe::bench {
 
 /// Calls `measure` with a device of Troupe's, several times: each time with a new worker and, for
-/// the floor, a new context of this program; whichever is there first, by turns. The same calls of
-/// a vendor's library take up to 3 % more or less time from one context to the next, whoever makes
-/// them, and the same all the time within one: what is to be
-/// told apart more finely than that is the mean of several.
+/// the floor, a new context of this program, created first by turns. The same calls of a vendor's
+/// library take up to 3 % more or less time from one context to the next, on either side, and the
+/// same all the time within one: differences finer than that need the mean of several.
 template <class Measure>
 void in_fresh_contexts(int count, Measure&& measure) {
   for (int i = 0; i < count; ++i) {

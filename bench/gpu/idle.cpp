@@ -1,5 +1,5 @@
-// What a device on a GPU costs while nothing is asked of it, what a lost worker costs, and what
-// many of them leave behind. `bench_gpu_idle [WORKERS]` loses that many, 200 by default.
+// The cost of an idle device on a GPU, the cost of a lost worker, and the remains of many.
+// `bench_gpu_idle [WORKERS]` loses that many, 200 by default.
 
 #include "count_argument.hpp"
 #include "death_watch.hpp"

@@ -1,4 +1,4 @@
-// What a kernel of one's own costs through Troupe: a launch of it beside the driver's, and a
+// The cost of a kernel of one's own through Troupe: a launch of it beside the driver's, and a
 // compiled one that is found on disk beside compiling it.
 
 #include "gpu/raw/raw.hpp"

@@ -1,5 +1,5 @@
-// What the smallest work for a GPU costs through Troupe: one empty kernel, asked for and waited
-// for, and many of them without a wait; beside the same launches in a plain program.
+// The cost of the smallest work for a GPU through Troupe: one empty kernel, sent and awaited, and
+// many of them without a wait; beside the same launches in a plain program.
 
 #include "gpu/raw/raw.hpp"
 #include "second_thread.hpp"

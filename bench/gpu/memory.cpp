@@ -1,4 +1,4 @@
-// What device memory and copies cost through Troupe, beside CUDA called directly.
+// The cost of device memory and copies through Troupe, beside CUDA called directly.
 
 #include "gpu/raw/raw.hpp"
 #include "random_numbers.hpp"
@@ -78,7 +78,7 @@ class copies {
     expect_same(out, "any std::span", back);
   }
 
-  /// What CUDA itself does with memory that is not pinned.
+  /// CUDA's own copies of memory that is not pinned.
   void of_cuda_between_spans(report& out) {
     std::vector<float> back(data_.size());
     side_by_side in;

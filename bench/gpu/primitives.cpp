@@ -1,4 +1,4 @@
-// What reductions, scans and sorts cost through Troupe, beside CUB called directly.
+// The cost of reductions, scans and sorts through Troupe, beside CUB called directly.
 
 #include "gpu/raw/raw_primitives.hpp"
 #include "side_by_side.hpp"

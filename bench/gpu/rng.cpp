@@ -1,4 +1,4 @@
-// What random numbers cost through Troupe, beside cuRAND's philox called directly.
+// The cost of random numbers through Troupe, beside cuRAND's philox called directly.
 
 #include "gpu/raw/raw_rng.hpp"
 #include "side_by_side.hpp"

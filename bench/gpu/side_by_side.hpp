@@ -18,7 +18,7 @@ namespace troupe::bench {
 
 /// Times of one side.
 struct side : samples {
-  samples medians;  ///< of its blocks, where they were taken in blocks
+  samples medians;  ///< one a block, if they were taken in blocks
 
   /// The middle of the blocks' medians: blocks run on other processors each, which differ by a
   /// third.
@@ -37,9 +37,9 @@ struct side_by_side {
   side ours;
   samples pairs;  ///< the second by the first, of the medians of two blocks on the same processors
 
-  /// Of Troupe's time to the floor's. Where a processor limits both, two runs of the same thing
-  /// differ by up to 3 % by their medians, by 1 % so.
-  /// Nothing where there are no pairs.
+  /// Troupe's time divided by the floor's. If a processor limits both, two runs of the same thing
+  /// differ by up to 3 % in their medians, by 1 % in this.
+  /// Nothing if there are no pairs.
   [[nodiscard]] std::optional<double> ratio() {
     return pairs.empty() ? std::nullopt : std::optional(pairs.middle());
   }
@@ -53,17 +53,17 @@ struct side_by_side {
 };
 
 struct repetitions {
-  int blocks = 20;      ///< of each side, taken in turn
+  int blocks = 20;      ///< for each side, taken in turn
   int warm_up = 10;     ///< runs at the start of each block that are not counted
-  int per_block = 100;  ///< runs that are
+  int per_block = 100;  ///< runs that are counted
   /// Each pair of blocks is taken on other processors; not for what keeps more than half of them
   /// busy.
   bool moves = true;
 };
 
 /// Runs both in blocks that alternate, the first of a pair alternating too, so that both see the
-/// same machine: its clocks, its temperature, its neighbours and the processors. What the GPU's
-/// change from one context to the other costs falls into the warm-up.
+/// same machine: its clocks, its temperature, its neighbours and the processors. The cost of the
+/// GPU's change from one context to the other falls into the warm-up.
 template <class Raw, class Ours>
 [[nodiscard]] side_by_side take_in_turn(const repetitions& n, Raw&& raw, Ours&& ours) {
   side_by_side found;
@@ -88,12 +88,12 @@ template <class Raw, class Ours>
   return found;
 }
 
-/// What one side's lines are called, and what they have to be.
+/// The name of one side's lines, and their target.
 struct named {
   std::string name;
   std::string reference;
   std::string unit = "us";
-  double per_microsecond = 1;  ///< of the unit, for each run
+  double per_microsecond = 1;  ///< units of work in each run
   std::optional<target> median{};
   std::optional<target> p99{};
 };
@@ -138,7 +138,7 @@ void pipeline(std::size_t count, std::size_t window, Ask&& ask) {
     open[i % window].get();
 }
 
-/// Waits until nothing of the device is still on its way up, so that it disturbs nobody.
+/// Waits until no worker of the device is still starting, so that none disturbs the measurement.
 inline void wait_until_settled(const device& gpu, bool standby) {
   gpu.wait_until_ready().value();
   const auto give_up = clock::now() + std::chrono::seconds(60);

@@ -1,5 +1,5 @@
-// What factorisations cost through Troupe on a GPU, beside cuSOLVER called directly on the same
-// data; and what small requests of another lane cost while a long one waits.
+// The cost of factorisations through Troupe on a GPU, beside cuSOLVER called directly on the same
+// data; and of small requests of another lane while a long one waits.
 
 #include "gpu/raw/raw_solver.hpp"
 #include "random_numbers.hpp"

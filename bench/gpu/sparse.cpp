@@ -1,5 +1,5 @@
-// What products with a sparse matrix cost through Troupe on a GPU, beside cuSPARSE called directly
-// on the same matrix, and beside kernels that only read what a product has to read.
+// The cost of products with a sparse matrix through Troupe on a GPU, beside cuSPARSE called
+// directly on the same matrix, and beside kernels that only read the operands of a product.
 
 #include "gpu/raw/raw_sparse.hpp"
 #include "gpu/raw/raw_sparse_reads.hpp"
@@ -37,8 +37,8 @@ struct bench_run {
   raw::stream& stream;
   library_actor lane = gpu.library("sparse");
 
-  /// One product at a time, and a train of them, each enqueued while others run. `bytes`: what has
-  /// to move if each element is read and each result written once.
+  /// One product at a time, and a train of them, each enqueued while others run. `bytes`: the
+  /// traffic if each element is read and each result written once.
   template <class Theirs, class Request>
   void measure(const std::string& name, double bytes, Theirs&& theirs, const Request& request) {
     section(out, name, [&] {

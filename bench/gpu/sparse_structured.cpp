@@ -1,5 +1,5 @@
-// What products with 2:4 weights gain over dense products of the same weights, both through Troupe
-// and each with the kernel that was measured to be the fastest.
+// The gain of products with 2:4 weights over dense products of the same weights, both through
+// Troupe and each with the kernel that was measured to be the fastest.
 
 #include "fresh_contexts.hpp"
 #include "random_numbers.hpp"

@@ -1,6 +1,6 @@
-// What contractions of a transformer and of chemistry cost on a GPU: the cases of tensors_torch.py,
-// which measures the same with torch.einsum. Requests are sent one behind the other, as layers
-// send them.
+// The cost of contractions of a transformer and of chemistry on a GPU: the cases of
+// tensors_torch.py, which measures the same with torch.einsum. Requests are sent one behind the
+// other, as layers send them.
 
 #include "side_by_side.hpp"
 
@@ -46,7 +46,7 @@ const contraction contractions[] = {
     {"pqrs,pi,qj->ijrs", "p64 q64 r64 s64 i32 j32", dtype::f32},
 };
 
-// What is permuted and summed; contractions that cross each other's memory, small ones among them.
+// Permuted and summed operands; contractions that cross each other's memory, small ones among them.
 const contraction others[] = {
     {"abcd->dcba", "a64 b64 c64 d64", dtype::f32},
     {"abcd->acbd", "a64 b64 c64 d64", dtype::f32},

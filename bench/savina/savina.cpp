@@ -22,7 +22,7 @@ using troupe::bench::samples;
 
 constexpr int runs = 5;
 
-/// Of all threads of the program so far.
+/// The time of all threads of the program so far.
 std::chrono::microseconds processor_time() {
   rusage used{};
   ::getrusage(RUSAGE_SELF, &used);

@@ -21,7 +21,7 @@ struct program {
   std::int64_t (*caf)(int threads);
 };
 
-/// Where an actor says how the program ended.
+/// An actor reports here how the program ended.
 using outcome = std::promise<std::int64_t>;
 
 /// A CAF system of so many threads; it ends when its actors have ended.

@@ -26,7 +26,7 @@ using convnet::classes;
 using convnet::side;
 
 constexpr int epochs = 6;
-constexpr std::int64_t steps = 15;  // of an epoch
+constexpr std::int64_t steps = 15;  // steps in an epoch
 constexpr std::int64_t trained = steps * batch;
 constexpr double learning_rate = 0.05;
 constexpr int disturbed_epoch = 2;
@@ -57,7 +57,7 @@ struct examples {
 };
 
 struct outcome {
-  std::vector<float> losses;  ///< of every image of every step
+  std::vector<float> losses;  ///< for every image of every step
   double accuracy = 0;
 
   [[nodiscard]] double mean_loss(int epoch) const {
@@ -101,7 +101,7 @@ outcome train(troupe::device& device, const digits::dataset& all, bool with_kill
       net.loss(targets, losses.slice(0, row, row + 1).value().reshape({batch}).value());
       net.backward(images, targets);
       net.step(learning_rate);
-      // What was asked for up to here runs, or waits for its turn.
+      // Earlier requests run, or wait for their turn.
       if (with_kill && epoch == disturbed_epoch && i == steps / 2) {
         if (const auto worker = device.worker_pid()) kill(*worker, SIGKILL);
       }

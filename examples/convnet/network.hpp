@@ -15,9 +15,9 @@ inline constexpr std::int64_t batch = 96;
 inline constexpr std::int64_t side = 8;
 inline constexpr std::int64_t classes = 10;
 
-/// What training changes: values, their velocities, and the gradients of a step. Each step writes
-/// new values and velocities beside the old ones, so that every request only overwrites: whatever a
-/// lost worker was doing is simply done again.
+/// The state that training changes: values, their velocities, and the gradients of a step. Each
+/// step writes new values and velocities beside the old ones, so that every request only
+/// overwrites: work of a lost worker is simply done again.
 struct parameter {
   std::array<troupe::any_tensor, 2> values;
   std::array<troupe::any_tensor, 2> velocities;
@@ -55,7 +55,7 @@ class network {
 
   troupe::device device_;
   std::uint32_t seed_ = 1;
-  std::size_t current_ = 0;  ///< of values and velocities
+  std::size_t current_ = 0;  ///< index of the values and velocities
   parameter first_, first_bias_, second_, second_bias_, last_, last_bias_;
   troupe::any_tensor y1_, y2_, features_, product_, logits_;
   troupe::any_tensor dy1_, dx1_, dy2_, dx2_, dfeatures_, dlogits_, dloss_;

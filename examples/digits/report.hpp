@@ -14,8 +14,8 @@
 
 namespace digits {
 
-/// Where the demo writes while it runs: one live line, repainted on a terminal, printed now and
-/// then elsewhere; and events above it. Shared by threads.
+/// The demo's output while it runs: one live line, repainted on a terminal, printed now and then
+/// elsewhere; and events above it. Shared by threads.
 class screen {
  public:
   screen();

@@ -18,7 +18,7 @@
 
 namespace digits {
 
-/// What the clients have seen.
+/// The clients' counts.
 struct tally {
   std::int64_t answers = 0;
   std::int64_t correct = 0;       ///< as the person who wrote the digit meant it
@@ -57,8 +57,8 @@ class service {
   ledger& requests_;
   failover_clock& failovers_;
   std::vector<training_set> training_;
-  std::vector<std::size_t> part_;  // of each image: the training set that it is not in
-  std::vector<int> expected_;      // of each image: the host's own answer
+  std::vector<std::size_t> part_;  // for each image: the training set that it is not in
+  std::vector<int> expected_;      // for each image: the host's own answer
   std::size_t most_ = 0;
 
   // Counters for the live line; relaxed, because nothing else hangs on them.

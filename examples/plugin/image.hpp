@@ -3,7 +3,7 @@
 // region: requests
 #include <troupe/plugin.hpp>
 
-/// Operations on images of f32[height, width] in any layout: what program and workers know of them.
+/// Operations on images of f32[height, width] in any layout: shared by program and workers.
 namespace image {
 
 /// The mean of each pixel and its neighbours, up to nine. Reads x, writes y, of x's extents.

@@ -1,6 +1,6 @@
 #pragma once
 
-/// Sparse matrices and what is computed with them.
+/// Sparse matrices and computations with them.
 
 #include <troupe/sparse/conversions.hpp>
 #include <troupe/sparse/matrix.hpp>

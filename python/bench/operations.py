@@ -181,7 +181,7 @@ def main() -> None:
 
         gpu: Any = system.device(0, backend="cpu", operations=[file], restarts=1_000_000)
         gpu.bench.scale(x=gpu.zeros(256, "f32"), y=gpu.empty(256)).result()
-        if "growth" in parts:  # first: what the others leave would hide what is lost
+        if "growth" in parts:  # first: the others' memory would hide a leak
             figures |= measure_growth(gpu)
         if "calls" in parts:
             figures |= measure_calls(gpu, bench_module.scale, seconds)

@@ -67,8 +67,8 @@ def rate_of(call, batch=5_000, batches=40):
 
 
 def blocking():
-    # In turn: on two processors that are one core's, a round trip takes 1 us in one run and 9 us in
-    # the next, whoever asks.
+    # In turn: on two hyper-threads of one core, a round trip takes 1 us in one run and 9 us in the
+    # next, on either side.
     ours, floors = [], []
     for _ in range(7):
         floors.append(floor_of())
@@ -185,7 +185,7 @@ def imports():
 
 def resident_kib():
     gc.collect()
-    ctypes.CDLL(None).malloc_trim(0)  # what the C library keeps for later is nobody's
+    ctypes.CDLL(None).malloc_trim(0)  # memory that the C library keeps for later does not count
     with open("/proc/self/statm", encoding="ascii") as file:
         return int(file.read().split()[1]) * resource.getpagesize() // 1024
 

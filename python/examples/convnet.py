@@ -19,7 +19,7 @@ labels = rows[:, 64].astype("i4").reshape(STEPS, BATCH)
 def train(gpu: troupe.Device, *, kill: bool) -> npt.NDArray[np.float32]:
     rng, ew = np.random.default_rng(1), gpu.elementwise
     shapes = {"w": (16, 1, 3, 3), "b": (16,), "m": (16 * 36, 10)}
-    # Each step writes new parameters beside the old ones: whatever is lost can be done again.
+    # Each step writes new parameters beside the old ones: a lost step can be done again.
     old = {k: gpu.tensor((rng.standard_normal(s) / 5).astype("f4")) for k, s in shapes.items()}
     new = {k: gpu.empty(s) for k, s in shapes.items()}
     grad = {k: gpu.empty(s) for k, s in shapes.items()}

@@ -1,5 +1,5 @@
 // Actors written in Python, in the same tree as all others: the runtime supervises, times and
-// delivers; Python has the handlers. What a handler is and how it runs is in troupe/actors.py.
+// delivers; Python has the handlers. troupe/actors.py defines handlers and how they run.
 #include "answer.hpp"
 #include "arguments/given.hpp"
 #include "binding.hpp"
@@ -44,12 +44,12 @@ void call_python(const char* function, nb::object a, nb::object b, nb::object c)
   if (!nothing.is_valid()) throw nb::python_error();
 }
 
-/// Where Python puts the outcome of a handler, on any thread.
+/// Python's place for the outcome of a handler, on any thread.
 struct py_reply {
   promise<carried_object> to;
 };
 
-/// What a Python actor knows of itself. It is the C++ actor's, whose incarnation it outlives by the
+/// A Python actor's state. It belongs to the C++ actor, whose incarnation it outlives by the
 /// references that Python keeps.
 struct py_context {
   class python_actor* actor = nullptr;  ///< null once the incarnation is gone

@@ -40,7 +40,7 @@ class carried_object {
   PyObject* object_ = nullptr;
 };
 
-/// What any C++ future of the binding is answered with.
+/// The answer of any C++ future of the binding.
 using answer = std::variant<std::monostate, error, any_reply, mapped_tensor, carried_object>;
 
 class listener;

@@ -16,7 +16,7 @@
 #include <type_traits>
 #include <utility>
 
-/// What every part of the binding uses. Functions hold the GIL unless they say otherwise.
+/// Shared by every part of the binding. Functions hold the GIL unless they say otherwise.
 namespace troupe::python {
 
 namespace nb = nanobind;

@@ -47,7 +47,7 @@ std::string joined(const auto& all) {
   return text;
 }
 
-// What has been made once is an attribute from then on.
+// An object made once is an attribute from then on.
 nb::object kept_as_attribute(nb::handle self, const std::string& name, nb::object made) {
   nb::setattr(self, name.c_str(), made);
   return made;

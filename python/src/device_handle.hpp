@@ -44,13 +44,13 @@ class system_handle {
     devices_.insert_or_assign(ordinal, one);
     forks_.insert_or_assign(ordinal, std::move(forks));
   }
-  /// What forks the workers of a device that has operations of Python; else null.
+  /// The fork server of a device that has operations of Python; else null.
   [[nodiscard]] std::shared_ptr<fork_server> forks_of(std::int32_t ordinal) {
     const std::lock_guard lock(mutex_);
     const auto there = forks_.find(ordinal);
     return there == forks_.end() ? nullptr : there->second;
   }
-  /// What waits for room in a device's mailbox: one queue for each device.
+  /// The requests that wait for space in a device's mailbox: one queue for each device.
   [[nodiscard]] std::shared_ptr<sending_queue> queue_of(std::int32_t ordinal) {
     const std::lock_guard lock(mutex_);
     auto& one = queues_[ordinal];

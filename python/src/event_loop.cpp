@@ -123,7 +123,7 @@ void loop_listener::wake() {
         nb::steal(PyObject_CallMethodOneArg(waiting.ptr(), interned().set_result, Py_None));
     if (set.is_valid()) return;
   }
-  // A loop that is closed while its futures wait: nobody is there to be told.
+  // The loop was closed while its futures wait: the error has no receiver.
   PyErr_Clear();
 }
 

@@ -14,7 +14,7 @@ namespace troupe::python {
 /// loop once.
 class event_loop : public std::enable_shared_from_this<event_loop> {
  public:
-  /// Of the loop that runs in this thread. Throws RuntimeError where there is none.
+  /// The loop that runs in this thread. Throws RuntimeError if there is none.
   [[nodiscard]] static std::shared_ptr<event_loop> running();
 
   explicit event_loop(nb::object loop);

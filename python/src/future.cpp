@@ -26,12 +26,12 @@ constexpr std::chrono::milliseconds between_signals{50};
 
 std::atomic<listener*> kept_for_nobody{nullptr};
 
-// Of a future that was dropped before it was ready: tells of its failure, and holds the source of a
-// copy. The thread that completes the copy does not wait for the GIL: whoever comes next with it
-// lets go.
+// For a future that was dropped before it was ready: reports its failure, and holds the source of a
+// copy. The thread that completes the copy does not wait for the GIL: the next thread that holds it
+// releases the source.
 class kept_listener final : public listener {
  public:
-  // `of`: lives while it calls.
+  // `of`: exists during the call.
   kept_listener(const pending_answer& of, bool looked_at, nb::object source)
       : of_(of), looked_at_(looked_at), source_(std::move(source)) {}
   void hear(std::unique_ptr<listener> self) noexcept override {
@@ -55,7 +55,7 @@ nb::object object_of(answer a, nb::object written) {
   if (auto* const reply = std::get_if<any_reply>(&a)) {
     if (reply->data() == nullptr) return written;
     if (python_operation_of(reply->type()) == nullptr) return object_of_reply(*reply);
-    // What a function of Python has returned, or what it has written.
+    // The result of a Python function, or the tensors that it has written.
     auto value = value_in(*reply);
     return value ? *std::move(value) : std::move(written);
   }
@@ -66,7 +66,7 @@ nb::object object_of(answer a, nb::object written) {
   return written;
 }
 
-// What `await` goes through: yields a future of the loop once, and ends with the value.
+// The iterator of `await`: yields a future of the loop once, and ends with the value.
 class awaiting {
  public:
   awaiting(nb::object owner, py_future& of) : owner_(std::move(owner)), of_(&of) {}
@@ -79,7 +79,7 @@ class awaiting {
     }
     const std::shared_ptr<event_loop> loop = event_loop::running();
     nb::object waiting = loop->make_future();
-    // What the future's own `__await__` would say to the task.
+    // The future's own `__await__` would set this for the task.
     waiting.attr("_asyncio_future_blocking") = true;
     of_->pending().listen(std::make_unique<loop_listener>(loop, waiting));
     return waiting.release().ptr();
@@ -228,7 +228,7 @@ void py_future::wait(std::optional<double> timeout) {
   const clock::time_point end =
       timeout ? clock::now() + *duration_of(timeout) : clock::time_point::max();
   while (!done()) {
-    // What another thread that waits for the same answer takes is not this one's any more.
+    // Another thread that waits for the same answer may take it.
     const std::shared_ptr<pending_answer> pending = pending_;
     const clock::time_point now = clock::now();
     if (now >= end) {

@@ -14,10 +14,10 @@ namespace troupe::python {
 
 namespace nb = nanobind;
 
-/// The `Future` of Python: what is to come, for any number of threads and tasks. With the GIL.
+/// The `Future` of Python: a coming value, for any number of threads and tasks. With the GIL.
 class py_future {
  public:
-  /// `written`: what a request without a reply answers, the tensor or tensors that it writes.
+  /// `written`: the answer of a request without a reply, the tensor or tensors that it writes.
   py_future(std::shared_ptr<pending_answer> pending, nb::object written, sent_handle sent = {})
       : pending_(std::move(pending)), value_(std::move(written)), sent_(std::move(sent)) {}
   template <class T>
@@ -68,7 +68,7 @@ class py_future {
   nb::object kept_;
 };
 
-/// Lets go of what was kept for answers that nobody waits for. Now and then, with the GIL.
+/// Releases objects kept for answers without waiters. Now and then, with the GIL.
 void release_kept();
 
 }  // namespace troupe::python

@@ -2,7 +2,7 @@
 
 NB_MODULE(_core, m) {
   using namespace troupe::python;
-  // What lives as long as the process is not a leak.
+  // An object that lives as long as the process is not a leak.
   nanobind::set_leak_warnings(false);
   m.doc() = "What of Troupe's Python package is written in C++.";
   add_future(m);

@@ -1,5 +1,5 @@
-// What a call like `gpu.blas.gemm(a=x, b=w)` goes through. A type of Python's C API rather than one
-// of nanobind's: keywords arrive as interned names, without a dictionary for each call.
+// The path of a call like `gpu.blas.gemm(a=x, b=w)`. A type of Python's C API rather than one of
+// nanobind's: keywords arrive as interned names, without a dictionary for each call.
 #include "operation.hpp"
 
 #include "arguments/arguments.hpp"
@@ -112,7 +112,7 @@ nb::object operation::answer_of(std::vector<written_tensor> written) {
   return all;
 }
 
-// Where a bound set is given for a list of tensors, or its name, the table of that set is sent.
+// If a bound set is given for a list of tensors, or its name, the table of that set is sent.
 bool operation::set_bound(any_request& request, const argument_setter::argument& to,
                           nb::handle value) const {
   if (to.field.kind != field_kind::tensors) return false;

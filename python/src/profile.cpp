@@ -1,4 +1,4 @@
-// Where the time of requests goes, by operation: `troupe.profile()`.
+// The time of requests, by operation: `troupe.profile()`.
 #include "profile.hpp"
 
 #include "binding.hpp"
@@ -12,7 +12,7 @@
 namespace troupe::python {
 namespace {
 
-/// Of all requests of an operation that have ended.
+/// All ended requests of an operation.
 struct profile_row {
   std::int64_t calls = 0;
   std::int64_t failed = 0;

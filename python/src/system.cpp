@@ -33,7 +33,7 @@ struct py_system {
 
 std::atomic<bool> python_has_ended{false};
 
-// What an actor that was stopped has for its last hooks.
+// The time of a stopped actor for its last hooks.
 constexpr std::chrono::seconds last_words{1};
 
 // All systems that there are, to be ended before the interpreter does.
@@ -71,7 +71,7 @@ lane_policy lanes_from(nb::handle lanes) {
       "lanes", lanes, {{"one", lane_policy::one()}, {"per_library", lane_policy::per_actor()}});
 }
 
-// Sets what is given by keyword. What is not there is said so, with what is.
+// Sets the options given by keyword. An unknown one is reported, with the existing ones.
 device_config config_from(nb::kwargs options) {
   device_config c;
   // Tasks of asyncio send thousands at once; a call waits where there is no room for more.
@@ -220,7 +220,7 @@ result<void> close(const system_ref& handle, std::optional<double> timeout) {
   }
   const std::chrono::nanoseconds patience = duration_of(timeout).value_or(handle->drain);
   return without_gil([&] {
-    // Actors first: what they are still to do may want the devices.
+    // Actors first: their remaining work may need the devices.
     auto ended = handle->system.shutdown(patience).get_result();
     for (device& one : handle->all())
       one.stop();

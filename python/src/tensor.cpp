@@ -91,7 +91,7 @@ any_tensor at(any_tensor view, nb::handle index) {
   std::size_t left = wanted;
   for (nb::handle one : all) {
     if (one.is(Py_Ellipsis)) {
-      // What follows counts from the end.
+      // The following indices count from the end.
       dimension = view.rank() - static_cast<int>(left);
       continue;
     }
@@ -136,7 +136,8 @@ nb::object to_numpy(py_tensor& t) {
   return made.array;
 }
 
-// Waits until it is read-only. What shares its memory with others is copied to memory of its own.
+// Waits until it is read-only. A tensor that shares its memory with others is copied to memory of
+// its own.
 nb::object freeze(nb::handle self) {
   py_tensor& t = *nb::inst_ptr<py_tensor>(self);
   device& d = t.device->in_order();
@@ -216,7 +217,7 @@ void add_tensor(nb::module_& m) {
             std::vector<std::int64_t> wanted = integers_given("reshape()", extents);
             std::int64_t known = 1;
             for (const std::int64_t one : wanted) {
-              // What is too much has the count of no tensor.
+              // Too large a count matches no tensor.
               if (one != -1 && __builtin_mul_overflow(known, one, &known)) known = 0;
             }
             for (std::int64_t& one : wanted) {

@@ -25,7 +25,7 @@ struct py_mapped_tensor {
   explicit py_mapped_tensor(mapped_tensor m) : mapped(std::move(m)) {}
   mapped_tensor mapped;
   bool on_gpu = false;
-  int ordinal = 0;  ///< of the GPU
+  int ordinal = 0;  ///< the GPU's
 };
 
 [[nodiscard]] shape shape_from(nb::handle extents);

@@ -13,7 +13,7 @@ from troupe.elementwise import tracing
 
 np_erf = np.vectorize(math.erf, otypes=["f8"])
 
-# Of one input, as a function of Expressions, and as one of arrays of f64.
+# Functions of one input, of Expressions, and of arrays of f64.
 ONE = {
     "polynomial": (lambda x: 3 * x**2 - x / 2 + 1, lambda x: 3 * x**2 - x / 2 + 1),
     "exponentials": (
@@ -242,7 +242,7 @@ def test_reductions_of_integers_and_arguments(gpu):
     made = gpu.rows(f, x).result()
     assert [one.dtype for one in made] == ["i64", "i64", "i64", "i8"]
     assert [one.tolist() for one in made] == [[203, 103], [30000, 200], [0, 2], [3, 1]]
-    # What has extent 1 along the rows is the same for them, and so is what is made of it.
+    # A value with extent 1 along the rows is the same for them, and so are functions of it.
     offset = gpu.tensor(np.array([[1.0], [2.0]]))
     assert gpu.rows(lambda x, o: ew.row_sum(x) * o, x, offset).result().tolist() == [203, 206]
 

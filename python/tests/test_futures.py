@@ -265,7 +265,7 @@ def test_a_failure_that_is_not_looked_at_is_warned_of(gpu):
         looked.clear()
         busy(gpu, 0.05).cancel()
         gpu.drain(5)
-        time.sleep(0.01)  # what was noted is told between two bytecodes
+        time.sleep(0.01)  # noted failures are reported between two bytecodes
     done = fails()
     while not done.done():
         time.sleep(0.001)

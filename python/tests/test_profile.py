@@ -56,7 +56,7 @@ def test_it_is_shown_as_a_table():
             gpu.py.scale(x=x).result()
         gpu.py.waits(seconds=0.05).result()
     lines = str(profile).splitlines()
-    assert lines[1].split()[:3] == ["py.waits", "1", "0"]  # what took longest comes first
+    assert lines[1].split()[:3] == ["py.waits", "1", "0"]  # the longest comes first
     assert float(lines[1].split()[5]) >= 50_000
     assert ["py.scale", "10", "0"] in [line.split()[:3] for line in lines]
 

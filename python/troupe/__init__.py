@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from .actors import Actor, ActorRef, Supervision
     from .operations import Reads, ReadsMany, Updates, Writes, on_worker_start, operation
 
-# What takes long to import, because asyncio does, is imported when it is used.
+# Modules that take long to import, because asyncio does, are imported on first use.
 _LATER = {
     **dict.fromkeys(("Actor", "ActorRef", "Supervision"), "actors"),
     **dict.fromkeys(
@@ -172,7 +172,7 @@ def _leave_step(self: KvStep, kind: _Any, *_: _Any) -> None:
         self.abandon()
 
 
-# What of the classes is written in Python.
+# The parts of the classes that are written in Python.
 for _owner, _name, _function in (
     (Device, "tensor", _arrays.tensor),
     (Device, "full", _arrays.full),

@@ -144,7 +144,7 @@ class Actor:
     def terminated(self, who: ActorRef[Any], reason: Failure | None) -> Any:
         """Called when an actor that this one watches has stopped."""
 
-    # What an actor can do, in its handlers and hooks.
+    # The actions of an actor, in its handlers and hooks.
 
     @property
     def reference(self: A) -> ActorRef[A]:
@@ -228,7 +228,7 @@ def _recipe(
     }
 
 
-# What the runtime calls ---------------------------------------------------------------------------
+# Called by the runtime ---------------------------------------------------------------------------
 
 
 def deliver(actor: Actor, what: tuple[str, Any, Any], reply: _Reply) -> None:
@@ -261,7 +261,7 @@ def error_fields(why: BaseException) -> tuple[str, str]:
     try:
         if isinstance(why, Failure):
             return why.code if isinstance(why.code, str) else "handler_failed", str(why)
-    except Exception:  # of a `__str__` or a `code` of its own
+    except Exception:  # from a `__str__` or a `code` of its own
         return "handler_failed", f"{type(why).__name__}, a failure without a text"
     if isinstance(why, asyncio.CancelledError):
         return "cancelled", "the handler was cancelled"
@@ -291,7 +291,7 @@ async def _finish(outcome: Awaitable[Any], reply: _Reply) -> None:
 _loop_made = threading.Lock()
 _the_loop: asyncio.AbstractEventLoop | None = None
 _thread: threading.Thread | None = None
-_LAST_WORDS = 1.0  # what handlers that are cancelled at the end may take, in seconds
+_LAST_WORDS = 1.0  # seconds for handlers that are cancelled at the end
 
 
 def _loop() -> asyncio.AbstractEventLoop:

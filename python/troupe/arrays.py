@@ -234,7 +234,7 @@ def in_place(self: Tensor) -> Any:
     return self._view_in_place()
 
 
-# What those try first who know torch or NumPy, and what there is instead.
+# Names that users of torch or NumPy try first, and ours.
 _INSTEAD = {
     "cpu": "numpy() copies its elements out",
     "cuda": "device.tensor(array) copies an array to a device",

@@ -102,7 +102,7 @@ class Imports:
         if len(os.listdir("/proc/self/task")) == 1:
             return []
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of threads
+            warnings.simplefilter("ignore")  # about threads
             pid = os.fork()
         if pid == 0:
             os._exit(0)

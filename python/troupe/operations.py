@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _ARRAYS = (None, "numpy", "torch", "cupy")
-# Of what an exception tells: frames from either end, characters, causes and members of a group.
+# The limits of an exception's text: frames from either end, characters, causes and members of a
+# group.
 _FRAMES = 20
 _LONGEST_REASON = 8 * 1024
 _CAUSES = 4
@@ -124,7 +125,7 @@ def _extent(one: Any) -> Any:
     }
 
 
-# Kinds of plain values: what they are called here and in descriptions, and what stands for none.
+# Kinds of plain values: their names here and in descriptions, and their missing value.
 _VALUES: dict[Any, tuple[str, Any]] = {
     bool: ("bool", False),
     int: ("integer", 0),
@@ -239,7 +240,7 @@ def _value(where: str, parameter: inspect.Parameter, annotation: Any) -> dict[st
         annotation = type(default)
     if origin is typing.Literal and all(isinstance(one, str) for one in items):
         first = items[0] if required else default
-        # What is not given is the first.
+        # The default is the first.
         names = [first, *(one for one in items if one != first)]
         return {**field, "kind": "enumeration", "enumerators": names, "default": first}
     kind = _VALUES.get(annotation)

@@ -24,7 +24,7 @@ def converter(arrays: str | None) -> Callable[[Any], Any] | None:
 def _torch_array(view: Any) -> Any:
     import torch
 
-    # Of a capsule, whose stream is nobody's question, torch makes a tensor in less than half the time.
+    # torch makes a tensor from a capsule, without a stream, in less than half the time.
     return torch.utils.dlpack.from_dlpack(view.__dlpack__())
 
 

@@ -88,7 +88,7 @@ class _Places:
     def hold(self, weights: Mapping[str, Any]) -> None:
         if self.held is weights:
             return
-        # What is tied has one name in some sets and both in others.
+        # A tied weight has one name in some sets and both in others.
         tied = {id(tensor): weights[name] for _, _, name, tensor in self.places if name in weights}
         missing = [
             name for _, _, name, tensor in self.places if tensor.is_meta and id(tensor) not in tied

@@ -25,14 +25,14 @@ from typing import Any, NoReturn
 
 from . import _core, imports, operations, streams
 
-_CONTROL = 3  # where the program's socket is, and where a worker looks for its own
+_CONTROL = 3  # the program's socket, and a worker's own
 _WHERE = signal.SIGRTMAX - 4  # asks a worker where it is
-_LONGEST = 24 * 1024  # of a message with a traceback
+_LONGEST = 24 * 1024  # limit of a message with a traceback
 _LONGEST_MESSAGE = 64 * 1024
 
 
 def _send(to: socket.socket, text: str) -> None:
-    with contextlib.suppress(OSError):  # whoever is gone needs no news
+    with contextlib.suppress(OSError):  # a program that is gone needs no news
         to.send(text.encode(errors="replace"), socket.MSG_NOSIGNAL | socket.MSG_DONTWAIT)
 
 
@@ -80,7 +80,7 @@ class Server:
         self.is_to_look = False
         self.shown = ""  # on stderr, the last
         self.pidfds = True
-        self.on_child: Any = signal.SIG_DFL  # what modules have set for SIGCHLD
+        self.on_child: Any = signal.SIG_DFL  # the handler of SIGCHLD that modules have set
         self.program.set_inheritable(False)
         os.register_at_fork(after_in_child=self.let_go)
 
@@ -318,7 +318,7 @@ def _prepare(log: int) -> int:
         buffer = getattr(stream, "buffer", None)
         raw = getattr(buffer, "raw", buffer)
         if isinstance(raw, io.FileIO) and raw.fileno() == 2:
-            raw.__init__(shown, "wb", closefd=False)  # type: ignore[misc] # whoever has it keeps it
+            raw.__init__(shown, "wb", closefd=False)  # type: ignore[misc]  # its holders keep it
     fcntl.fcntl(log, fcntl.F_SETFL, fcntl.fcntl(log, fcntl.F_GETFL) | os.O_APPEND)
     os.dup2(log, 2)
     faulthandler.enable(log, all_threads=False)
@@ -327,7 +327,7 @@ def _prepare(log: int) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(line_buffering=True)
-    try:  # where the system has no memory left, it is to take a worker, not the program
+    try:  # if the system runs out of memory, it must kill a worker, not the program
         with open("/proc/self/oom_score_adj", "r+") as file:
             score = int(file.read())
             file.seek(0)
@@ -379,7 +379,7 @@ def main(settings: dict[str, Any]) -> NoReturn:
     # has used that cannot be forked.
     os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
     _core._begin_fork_server()
-    faulthandler.enable()  # where an import crashes
+    faulthandler.enable()  # for crashes during an import
     server = Server(settings["modules"], settings["reload"])
     server.load()
     server.serve()

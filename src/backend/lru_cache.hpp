@@ -12,7 +12,7 @@
 
 namespace troupe {
 
-/// All that a plan depends on, as at most `Capacity` numbers in a fixed order.
+/// All inputs of a plan, as at most `Capacity` numbers in a fixed order.
 template <std::size_t Capacity>
 class number_key {
  public:
@@ -39,7 +39,7 @@ class number_key {
   std::size_t used_ = 0;
 };
 
-/// What was used last: at most `most` values, and of more than `most_bytes` one. Used by one thread
+/// The values used last: at most `most`, and if they exceed `most_bytes`, one. Used by one thread
 /// at a time.
 template <class Key, class Value, class Hash>
 class lru_cache {
@@ -48,10 +48,10 @@ class lru_cache {
                      std::int64_t most_bytes = std::numeric_limits<std::int64_t>::max())
       : most_(most), most_bytes_(most_bytes) {}
 
-  /// The value of `key`, which is now the one used last; null where there is none. Valid until the
+  /// The value of `key`, which becomes the one used last; null if there is none. Valid until the
   /// next `add`.
   [[nodiscard]] Value* find(const Key& key) {
-    // A loop asks for the same again.
+    // A loop asks for the same one again.
     if (!kept_.empty() && kept_.front().key == key) {
       ++hits_;
       return &kept_.front().value;
@@ -66,7 +66,7 @@ class lru_cache {
     return &found->second->value;
   }
 
-  /// Keeps a value that `find` has not found, and drops those not used for longest.
+  /// Keeps a value that `find` has not found, and drops the least recently used ones.
   Value& add(const Key& key, Value value, std::int64_t bytes = 0) {
     kept_.push_front({key, std::move(value), bytes});
     places_.emplace(key, kept_.begin());
@@ -89,7 +89,7 @@ class lru_cache {
   }
 
   [[nodiscard]] std::size_t size() const noexcept { return kept_.size(); }
-  /// How often `find` has found something, and nothing.
+  /// How often `find` has found a value, and how often not.
   [[nodiscard]] std::uint64_t hits() const noexcept { return hits_; }
   [[nodiscard]] std::uint64_t misses() const noexcept { return misses_; }
 

@@ -2,7 +2,7 @@
 #include <troupe/plugin/plugin_stamp.hpp>
 #include <troupe/plugin/static_registration.hpp>
 
-// The entry points that a worker looks for in every plugin, of which each holds a copy of these.
+// The entry points that a worker looks for in every plugin; each plugin holds a copy of these.
 extern "C" {
 
 TROUPE_EXPORT extern constinit const troupe::plugin_stamp troupe_backend_stamp;

@@ -1,6 +1,6 @@
 #pragma once
 
-// What most sources include, precompiled. Each source still includes what it uses.
+// Headers that most sources include, precompiled. Each source still includes what it uses.
 
 #include <fmt/format.h>
 

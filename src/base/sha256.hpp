@@ -1,7 +1,7 @@
 #pragma once
 
-// OpenSSL's low-level functions, which it advises against for programs that may be made to use
-// another provider's: they are a few kilobytes of a static library, the others all of it.
+// OpenSSL's low-level functions. It advises against them for programs that may have to use another
+// provider; but they are a few kilobytes of a static library, while the others link all of it.
 #define OPENSSL_SUPPRESS_DEPRECATED  // NOLINT(readability-identifier-naming)
 #include <openssl/sha.h>
 
@@ -12,7 +12,7 @@
 
 namespace troupe::detail {
 
-/// SHA-256 of what comes piece by piece. Source: FIPS 180-4.
+/// SHA-256 of data that comes piece by piece. Source: FIPS 180-4.
 class sha256 {
  public:
   using digest = std::array<std::uint8_t, 32>;
@@ -23,7 +23,7 @@ class sha256 {
     return *this;
   }
   sha256& number(std::uint64_t more) noexcept { return bytes(std::as_bytes(std::span(&more, 1))); }
-  /// Once.
+  /// Call once.
   [[nodiscard]] digest finish() noexcept {
     digest made{};
     ::SHA256_Final(made.data(), &state_);

@@ -8,20 +8,19 @@
 
 namespace troupe {
 
-/// For what ends because memory of the program is exhausted. Does not fail: its text may be left
-/// out.
+/// The error when the program's memory is exhausted. Cannot fail: its text may be missing.
 [[nodiscard]] inline error no_host_memory() noexcept {
   error none{.code = errc::out_of_memory};
   try {
     none.message = "host memory is exhausted";
   } catch (const std::bad_alloc&) {
-    // The code says it.
+    // The code is enough.
   }
   return none;
 }
 
-/// Does what must not be left undone, also where it cannot be told of: without memory it is tried
-/// again until there is some. `step` can be done again after it was done in part.
+/// Does work that must not be skipped, even if a failure cannot be reported: without memory it
+/// retries until there is some. `step` may run again after it ran in part.
 template <class Step>
 void insist_on(Step&& step) noexcept {
   for (;;) {

@@ -21,15 +21,15 @@ inline void pause_cpu() noexcept {
 #endif
 }
 
-/// Spinning with an end: pauses, and now and then gives the processor to others, until the budget
-/// is used. Parking at once costs 47 us for a hop between threads where spinning costs 0.2;
-/// spinning for ever starves whoever is to produce what is waited for.
+/// Bounded spinning: pauses, and now and then yields the processor, until the budget is used.
+/// Parking at once costs 47 us for a hop between threads, spinning costs 0.2; spinning for ever
+/// starves the thread that must produce the awaited event.
 class spin_wait {
  public:
   using clock = std::chrono::steady_clock;
 
-  /// `pauses` is how long a step is. Few make what is waited for be seen sooner, and take the cache
-  /// line that is looked at from whoever is about to write it more often.
+  /// `pauses` is the length of a step. Short steps notice the event sooner, but take the polled
+  /// cache line from its writer more often.
   explicit spin_wait(clock::duration budget, int pauses = pauses_per_look) noexcept
       : budget_(budget), pauses_(pauses) {}
 
@@ -55,7 +55,7 @@ class spin_wait {
  private:
   static constexpr clock::duration soonest_yield = std::chrono::microseconds(2);
   static constexpr clock::duration longest_between_yields = std::chrono::microseconds(16);
-  // Alone on its processor a thread is back from the call after a microsecond or so.
+  // A thread that is alone on its processor returns from the call after a microsecond or so.
   static constexpr clock::duration alone = std::chrono::microseconds(3);
   static constexpr int pauses_per_look = 8;  // at the clock, which takes as long as some of them
   static constexpr std::uint32_t steps_without_clock = 8;
@@ -67,10 +67,10 @@ class spin_wait {
   clock::duration next_yield_{};  // since `began_`
   clock::time_point began_{};
 
-  // Whoever is waited for may need this very processor: the kernel puts both there now and then,
-  // and each gets on when the other one yields. So that must be soon there; and seldom elsewhere,
-  // since the call takes longer than a hop between processes, and what comes meanwhile is seen
-  // late. How long the last call took tells the two apart.
+  // The awaited thread may need this very processor: the kernel sometimes puts both there, and each
+  // runs when the other one yields. So yield soon in that case; and rarely otherwise, because the
+  // call takes longer than a hop between processes, and delays noticing the event. The duration of
+  // the last call distinguishes the two cases.
   static clock::duration& between_yields() noexcept {
     static thread_local clock::duration now = soonest_yield;
     return now;
@@ -84,9 +84,9 @@ class spin_wait {
   }
 };
 
-/// Waiting for a thread that is a few instructions away from what is waited for, and may have lost
-/// its processor. Under real-time scheduling to yield never lets one of lower priority run: so this
-/// sleeps after some rounds.
+/// Waits for a thread that is a few instructions away from the awaited state, and may have lost its
+/// processor. Under real-time scheduling yielding never lets a thread of lower priority run: so
+/// this sleeps after some rounds.
 class yielding_wait {
  public:
   void step() noexcept {
@@ -103,7 +103,8 @@ class yielding_wait {
   int yields_ = 0;
 };
 
-/// How long this thread should spin before it parks: long while that pays, short while it does not.
+/// How long this thread should spin before it parks: long while that pays off, short while it does
+/// not.
 class spin_budget {
  public:
   [[nodiscard]] std::chrono::nanoseconds current() const noexcept { return budget_; }

@@ -10,12 +10,12 @@ namespace troupe::detail {
 
 class actor_cell;
 
-/// What the current thread is doing for an actor system; all null outside of a turn.
+/// The current thread's work for an actor system; all null outside of a turn.
 struct ambient_turn {
   actor_cell* cell = nullptr;
   const std::shared_ptr<timer_service>* timers = nullptr;
-  /// While the cell's incarnation is destroyed, with the promises that it holds: why. Null where it
-  /// was told to stop.
+  /// Set while the cell's incarnation is destroyed, with the promises that it holds: the reason.
+  /// Null if it was told to stop.
   const failure_reason* ending = nullptr;
 };
 

@@ -15,7 +15,7 @@ void write_log(const log_hook& hook, const log_entry& entry) noexcept {
                                          entry.source, entry.event, entry.reason.to_string());
     std::fputs(text.c_str(), stderr);
   } catch (...) {
-    // Whoever reports has something else to go on with.
+    // A failure to report must not stop the caller.
   }
 }
 

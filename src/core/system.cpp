@@ -12,7 +12,7 @@ namespace {
 
 std::shared_ptr<detail::system_core> make_core(system_config config) {
   std::shared_ptr<timer_service> timers = timer_service::of_process();
-  // Restarts and the shutdown rely on it, where nobody could be told. Before the pool, which would
+  // Restarts and the shutdown need it, but cannot report a failure. Before the pool, which would
   // have to be ended again.
   timers->start();
   auto pool = std::make_shared<detail::pool_dispatcher>(config.threads, config.throughput);
@@ -31,7 +31,7 @@ system::system(std::shared_ptr<detail::system_core> core) noexcept : core_(std::
 
 system::~system() {
   if (core_->is_copy()) {
-    // Nothing of it can end here.
+    // A forked process cannot end the system's threads.
     [[maybe_unused]] const auto* for_good =
         std::make_unique<std::shared_ptr<detail::system_core>>(std::move(core_)).release();
     return;

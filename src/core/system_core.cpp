@@ -41,7 +41,7 @@ void system_core::open() {
 std::shared_ptr<turn_dispatcher> system_core::dispatcher_for(const spawn_options& options) {
   if (options.run_by == dispatcher::pool || pool_->runs_everything()) return pool_;
   const std::lock_guard lock(mutex_);
-  // Threads whose actor has stopped are joined here, so that they do not add up.
+  // Threads whose actor has stopped are joined here, so that they do not accumulate.
   std::erase_if(pinned_, [](const auto& d) { return d->join_if_finished(); });
   return pinned_.emplace_back(std::make_shared<pinned_dispatcher>(config_.throughput));
 }
@@ -119,7 +119,7 @@ void system_core::root_stopped() noexcept {
 std::vector<actor_status> system_core::actors() const {
   std::vector<actor_status> all;
   std::vector<any_actor_ref> next = root().children();
-  std::ranges::reverse(next);  // the last is looked at first
+  std::ranges::reverse(next);  // the last is handled first
   while (!next.empty()) {
     const any_actor_ref one = std::move(next.back());
     next.pop_back();
@@ -134,7 +134,7 @@ std::vector<actor_status> system_core::actors() const {
 
 void system_core::close() noexcept {
   if (!shutdown(config_.drain, nullptr).wait_for(config_.drain)) force_stop();
-  // That may have been answered while handlers still run; the threads end after them.
+  // The future may be ready while handlers still run; the threads end after them.
   shutdown(config_.drain, nullptr).wait();
   pool_->join();
   std::vector<std::shared_ptr<pinned_dispatcher>> pinned;
@@ -169,7 +169,7 @@ bool system_core::has_this_thread() noexcept {
 
 void system_core::dead(std::string_view message, const actor_cell& target, errc reason) noexcept {
   dead_letters_.fetch_add(1, std::memory_order_relaxed);
-  // A subscriber that sends to one that has stopped would be told of that, and so on without end.
+  // Sending to a stopped actor from a subscriber would be reported again, without end.
   static constinit thread_local bool tells = false;
   if (tells) return;
   std::vector<std::shared_ptr<unique_function<void(const dead_letter&)>>> subscribers;
@@ -185,7 +185,7 @@ void system_core::dead(std::string_view message, const actor_cell& target, errc 
     try {
       (*s)(letter);
     } catch (...) {
-      // As of a continuation that nobody asks for its outcome: the sender and the others go on.
+      // As with a continuation whose outcome is ignored: the sender and the others continue.
     }
   }
   tells = false;

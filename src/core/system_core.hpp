@@ -19,8 +19,8 @@ namespace troupe::detail {
 
 class pinned_dispatcher;
 
-/// What all actors of a system share. Owned by the system and by every cell; its threads end with
-/// the system.
+/// The shared state of all actors of a system. Owned by the system and by every cell; its threads
+/// end with the system.
 class system_core final : public std::enable_shared_from_this<system_core> {
  public:
   system_core(system_config config, std::shared_ptr<timer_service> timers,
@@ -30,11 +30,11 @@ class system_core final : public std::enable_shared_from_this<system_core> {
   void open();
   /// Waits until the root has stopped, then ends the threads. Precondition: `!has_this_thread()`.
   void close() noexcept;
-  /// The same on a thread of its own: for one of the system's, which it would wait for.
+  /// The same on a new thread: for a thread of the system, which would wait for itself.
   static void close_elsewhere(std::shared_ptr<system_core> core) noexcept;
-  /// True on its threads, and where this one helps with a turn of an actor.
+  /// True on its threads, and on a thread that helps with a turn of an actor.
   [[nodiscard]] bool has_this_thread() noexcept;
-  /// Stops what `shutdown` lets drain, and ends what waits for room.
+  /// Stops the actors that `shutdown` lets drain, and ends waits for mailbox capacity.
   void force_stop() noexcept;
   [[nodiscard]] bool is_forced() const noexcept {
     return is_forced_.load(std::memory_order_relaxed);
@@ -44,7 +44,7 @@ class system_core final : public std::enable_shared_from_this<system_core> {
   [[nodiscard]] const std::shared_ptr<timer_service>& timers() const noexcept { return timers_; }
   [[nodiscard]] actor_cell& root() const noexcept { return root_.cell(); }
   [[nodiscard]] turn_dispatcher& pool() const noexcept { return *pool_; }
-  /// True in a process that was forked from the one that made the system: its threads are not here.
+  /// True in a process forked from the one that made the system: its threads do not exist here.
   [[nodiscard]] bool is_copy() const noexcept { return made_in_ != os::fork_count(); }
   [[nodiscard]] troupe::system* owner() const noexcept { return owner_; }
   void set_owner(troupe::system* owner) noexcept { owner_ = owner; }
@@ -78,18 +78,18 @@ class system_core final : public std::enable_shared_from_this<system_core> {
   any_actor_ref root_;
   std::shared_ptr<registry> names_ = std::make_shared<registry>();
 
-  std::mutex mutex_;  ///< guards what follows
+  std::mutex mutex_;  ///< guards the following
   std::vector<std::shared_ptr<pinned_dispatcher>> pinned_;
   std::vector<std::pair<std::string, std::shared_ptr<system_service>>> services_;
   std::vector<promise<void>> stopping_;
   bool shutting_down_ = false;
-  bool services_end_ = false;  // none is made any more
+  bool services_end_ = false;  // no new ones are made
   bool stopped_ = false;
   timer_id timeout_alarm_{};
   std::mt19937_64 random_{std::random_device{}()};
 
-  std::atomic<bool> is_forced_{false};          ///< relaxed: whoever waits looks again and again
-  std::atomic<std::uint64_t> dead_letters_{0};  ///< a count, for the curious
+  std::atomic<bool> is_forced_{false};          ///< relaxed: waiting threads check repeatedly
+  std::atomic<std::uint64_t> dead_letters_{0};  ///< a count, for statistics
   std::mutex subscribers_mutex_;
   std::vector<std::shared_ptr<unique_function<void(const dead_letter&)>>> subscribers_;
 };

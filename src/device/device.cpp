@@ -73,7 +73,7 @@ future<any_reply> library_actor::ask(const any_request& r, const request_options
         if (hear != nullptr && source.abandoned()) hear(*failure);
         source.set_error(std::move(*failure));
       },
-      device_core::no_room::as_configured, device_core::next_in_lane::is_unknown, wire::hold::none);
+      device_core::if_full::as_configured, device_core::next_in_lane::is_unknown, wire::hold::none);
   if (placed) {
     sent.core_ = core_;
     sent.slot_ = placed->slot;
@@ -94,7 +94,7 @@ library_actor library_actor::on_new_lanes(int n) const {
 
 namespace {
 
-// Bytes of a packed tensor, or why it cannot be.
+// The bytes of a packed tensor, or the reason why it cannot exist.
 result<std::uint64_t> bytes_of(dtype type, const shape& extents) {
   if (!extents.valid()) {
     return error{.code = errc::invalid_argument,
@@ -149,7 +149,7 @@ error not_given() {
   return error{.code = errc::invalid_argument, .message = "copy: the tensor must not be null"};
 }
 
-// Why a device cannot change the rights of a tensor's memory, if so.
+// Returns the reason if a device cannot change the access rights of a tensor's memory.
 std::optional<error> not_freezable(std::string_view function, const any_tensor& t,
                                    const memory_pool& own) {
   if (!t.buffer()) {
@@ -242,7 +242,7 @@ future<void> device::copy(const any_tensor& from, const any_tensor& to) {
         [by_worker](bool copied) { return copied ? make_ready_future() : by_worker(); });
   };
   if (source == target) return send(source, from, to);
-  // Two devices have no memory in common but the host's.
+  // Two devices share host memory only.
   auto between = allocate_host(from.type(), shape(from.extents()));
   if (!between) return make_failed_future<void>(std::move(between).error());
   return send(source, from, *between).then([send, target, to, between = *between] {
@@ -254,8 +254,8 @@ future<void> device::freeze(const any_tensor& t) {
   if (auto refused = not_freezable("freeze", t, core_->memory())) {
     return make_failed_future<void>(*std::move(refused));
   }
-  // First the program refuses to write, then everything sent before has to be done, also what was
-  // about to be sent, then workers lose the right to.
+  // First the program refuses new writes; then everything sent before, or about to be sent, must
+  // complete; then workers lose the right to write.
   const auto before = t.buffer()->state.fetch_or(buffer_frozen, std::memory_order_seq_cst);
   const bool frozen_here = (before & buffer_frozen) == 0;
   core_->await_senders();
@@ -265,7 +265,7 @@ future<void> device::freeze(const any_tensor& t) {
       if (frozen_here) state.fetch_and(~std::uint32_t{buffer_frozen}, std::memory_order_acq_rel);
       return make_failed_future<void>(std::move(outcome).error());
     }
-    // The call that had begun it may have failed, and writes were let in again.
+    // The call that began it may have failed, and writes are allowed again.
     if ((state.load(std::memory_order_acquire) & buffer_frozen) == 0) {
       return device(core).freeze(t);
     }
@@ -279,9 +279,9 @@ future<void> device::thaw(const any_tensor& t) {
   if (auto refused = not_freezable("thaw", t, core_->memory())) {
     return make_failed_future<void>(*std::move(refused));
   }
-  // First the program refuses bound sets with it, then everything that uses one has to be done,
-  // also what was about to be sent: such a request does not name the tensor, and is not waited for
-  // by what writes it.
+  // First the program refuses bound sets with this tensor; then every request that uses such a set,
+  // or is about to be sent with one, must complete. Such a request does not name the tensor, so
+  // requests that write the tensor do not wait for it.
   bound_sets& sets = core_->host_memory().sets();
   const auto before = t.buffer()->state.fetch_and(~std::uint32_t{buffer_settled});
   sets.note_change();
@@ -343,12 +343,12 @@ result<void> device::wait_until_ready() const {
   auto outcome = ask(lane::marker{}).get_result();
   if (outcome) return outcome;
   error why = std::move(outcome).error();
-  why.request.clear();  // which the caller knows nothing of
+  why.request.clear();  // the caller did not send that request
   return why;
 }
 
 bool device::drain(std::chrono::nanoseconds timeout) {
-  if (core_->completions().is_copy()) return false;  // what was in flight ends elsewhere
+  if (core_->completions().is_copy()) return false;  // requests in flight end in the parent process
   constexpr std::chrono::microseconds longest_pause = std::chrono::milliseconds(5);
   const auto deadline = detail::deadline_after(std::chrono::steady_clock::now(), timeout);
   std::chrono::microseconds pause(50);

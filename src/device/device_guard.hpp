@@ -12,20 +12,19 @@
 
 namespace troupe {
 
-/// A device has stopped.
+/// Message: the device has stopped.
 struct device_ended {
   error why;
   bool by_request = false;  ///< stopped by the program or with its system
 };
 
-/// A device's place in the tree of actors: what is watched when a device is watched, and what
-/// fails, with the device's own error, when the device has given up. Its supervisor then decides as
-/// for any child.
+/// A device's place in the tree of actors. Watching a device means watching this; when the device
+/// gives up, this fails with the device's error, and its supervisor decides as for any child.
 class device_guard final : public actor {
  public:
   void handle(device_ended ended) {
     if (ended.by_request) return stop();
-    // The device does not begin again with a new incarnation of this.
+    // The device is not restarted with a new incarnation of this actor.
     if (default_decider(ended.why) != directive::stop) {
       ended.why = error{.code = errc::device_stopped,
                         .message = "the device has ended",
@@ -37,8 +36,8 @@ class device_guard final : public actor {
   }
 };
 
-/// The guard of a device, another one after each restart: an actor that has stopped stays so. Any
-/// thread may ask; the device thread tells.
+/// The guard of a device, a new one after each restart, because a stopped actor stays stopped. Any
+/// thread may ask for it; the device thread reports to it.
 class device_guards {
  public:
   explicit device_guards(const detail::system_core& home) : home_(home.weak_from_this()) {
@@ -53,7 +52,7 @@ class device_guards {
     const auto guard = current();
     if (!guard.stopped()) guard.tell(device_ended{.why = why, .by_request = by_request});
   }
-  /// Whether the system is to end now, whatever is still to be done.
+  /// Whether the system shuts down by force, although work is left.
   [[nodiscard]] bool home_is_forced() const noexcept {
     const auto home = home_.lock();
     return home && home->is_forced();
@@ -61,7 +60,7 @@ class device_guards {
   void device_is_restarted() {
     const auto home = home_.lock();
     if (!home) return;
-    // The one before may have been restarted by its supervisor.
+    // Its supervisor may have restarted the previous guard.
     if (const auto before = current(); before.valid()) before.stop_after_mailbox();
     auto next = detail::typed<device_guard>(detail::spawn_child(
         home->root(), detail::factory_of<device_guard>(), {}, detail::traits_of<device_guard>()));

@@ -1,6 +1,6 @@
 #include "info/built_for.hpp"
 
-// Of these headers only the version macros are used: the tool links none of the libraries.
+// Only the version macros of these headers are used: the tool links none of the libraries.
 #ifdef TROUPE_CUDA_TOOLKIT
 #include <cublas_v2.h>
 #if __has_include(<cudnn_version.h>)

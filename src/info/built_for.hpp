@@ -4,7 +4,7 @@
 
 namespace troupe::info {
 
-/// The versions of the vendors' headers that this build was made with; "" where there were none.
+/// The versions of the vendors' headers that this build was made with; "" if there were none.
 struct header_versions {
   std::string_view toolkit{};
   std::string_view cublas{};

@@ -20,13 +20,13 @@ std::string quoted(std::string_view text) {
   return made + '"';
 }
 
-// With its length before it.
+// Preceded by its length.
 void put(std::string& to, std::string_view text) {
   to += fmt::format("{} ", text.size());
   to += text;
 }
 
-// Of bytes that came whole, or not at all.
+// The bytes are complete or empty.
 std::string_view take(std::string_view& from) {
   std::size_t length = 0;
   const auto [rest, failed] = std::from_chars(from.data(), from.data() + from.size(), length);

@@ -8,12 +8,12 @@
 
 namespace troupe::info {
 
-/// One thing that `troupe info` has found out: a line for people, and facts for programs.
+/// One finding of `troupe info`: a line for people, and facts for programs.
 struct entry {
   std::string name{};
-  std::string text{};    ///< what stands behind the name
-  std::string remedy{};  ///< what to do about it; "" where there is nothing to do
-  /// By name, each as JSON has it.
+  std::string text{};    ///< printed after the name
+  std::string remedy{};  ///< what to do about it; "" if there is nothing to do
+  /// By name, each as a JSON value.
   std::vector<std::pair<std::string, std::string>> facts{};
 
   entry& fact(std::string_view what, std::string_view value);
@@ -25,7 +25,7 @@ struct entry {
   entry& fact(std::string_view what, bool value);
 };
 
-/// A group of them.
+/// A group of entries.
 struct section {
   std::string key;    ///< for programs
   std::string title;  ///< for people

@@ -6,12 +6,12 @@
 namespace troupe::info {
 
 result<found_library> found_library::open(const std::string& name) {
-  // As a worker does it, so that what is said here is what happens there.
+  // As a worker does it, so that the finding here is the worker's, too.
   void* handle = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
-    const char* words = ::dlerror();
+    const char* message = ::dlerror();
     return error{.code = errc::library_missing,
-                 .message = words != nullptr ? words : "the loader does not say why"};
+                 .message = message != nullptr ? message : "the loader does not say why"};
   }
   return found_library(handle);
 }

@@ -6,12 +6,13 @@
 
 namespace troupe::info {
 
-/// A shared library as the loader finds it. Never closed: what it has started may still run.
+/// A shared library as the loader finds it. Never closed: threads that it has started may still
+/// run.
 class found_library {
  public:
-  /// `name` is a path, or a soname that is looked for as for any program: LD_LIBRARY_PATH, then the
-  /// system's folders.
-  /// \errors `library_missing` with the loader's own words
+  /// `name` is a path, or a soname that is searched for as in any program: LD_LIBRARY_PATH, then
+  /// the system's folders.
+  /// \errors `library_missing` with the loader's message
   [[nodiscard]] static result<found_library> open(const std::string& name);
 
   /// The function of that name, or null.
@@ -19,7 +20,7 @@ class found_library {
   [[nodiscard]] Function* find(const char* name) const {
     return reinterpret_cast<Function*>(address(name));
   }
-  /// The file that it is.
+  /// The file that was loaded.
   [[nodiscard]] std::string path() const;
 
  private:

@@ -20,7 +20,7 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
-// The first library that is loaded from a cold disk takes seconds.
+// Loading the first library from a cold disk takes seconds.
 constexpr std::chrono::seconds timeout(15);
 
 std::vector<entry> no_answer(const std::string& name, const std::string& why) {
@@ -29,7 +29,7 @@ std::vector<entry> no_answer(const std::string& name, const std::string& why) {
   return {std::move(one)};
 }
 
-// Until the other side has written all, or the time has come. False for the latter.
+// Until the other side has written everything, or the deadline. False for the latter.
 bool read_until(clock::time_point deadline, const os::unique_fd& from, std::string& text) {
   for (;;) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - clock::now()).count();
@@ -57,7 +57,7 @@ std::vector<entry> look_up(const std::string& name,
   if (child == 0) {
     const std::string answer = encode(ask());
     const bool written = os::write_all(in, std::as_bytes(std::span(answer)));
-    // Without the ends of the libraries, which may wait for threads of theirs.
+    // Without the destructors of the libraries, which may wait for their threads.
     ::_exit(written ? 0 : 1);
   }
   in.reset();

@@ -6,7 +6,7 @@
 
 namespace troupe::info {
 
-/// What this process may use of the machine.
+/// The resources of the machine that this process may use.
 [[nodiscard]] std::vector<entry> machine();
 
 [[nodiscard]] std::string gibibytes(std::uint64_t bytes);

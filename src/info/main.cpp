@@ -32,7 +32,7 @@ constexpr const char* usage =
     "       troupe requests --index  all of it as one page of Markdown\n"
     "       troupe version        the version of Troupe\n";
 
-// In one line: what failed, as the vendor calls it, and the reason.
+// In one line: the failed call, in the vendor's terms, and the reason.
 std::string line_of(const error& why) {
   std::string text;
   if (!why.call.empty() && !why.code_name.empty()) {
@@ -73,7 +73,7 @@ section plugins_of(const std::vector<plugin>& all) {
   return s;
 }
 
-// Those that are worth another look.
+// The plugins that can be loaded.
 std::vector<plugin> loadable(const std::vector<plugin>& all, const section& seen) {
   std::vector<plugin> good;
   for (std::size_t i = 0; i < all.size(); ++i)
@@ -91,7 +91,7 @@ section cpu_libraries(const std::vector<plugin>& good) {
 }
 
 entry cuda_device(const device_description& one) {
-  // Level and rights are the opened device's to know.
+  // Only the opened device knows its memory and access rights.
   const auto opened = choose_backend(
       one.ordinal, {.backend = backend_kind::cuda, .gpu = gpu_choice::number(one.ordinal)});
   entry e{.name = fmt::format("device {}", one.ordinal)};
@@ -111,7 +111,7 @@ entry cuda_device(const device_description& one) {
   return e;
 }
 
-// What is wrong with a driver that is not there, the reason says itself.
+// If there is no driver, the error already says why.
 std::vector<entry> cuda() {
   std::vector<entry> all;
   const auto driver = find_driver();
@@ -138,7 +138,7 @@ std::vector<entry> cuda() {
   return all;
 }
 
-// A vendor library that a plugin brings along is the one that is found, so that is loaded first.
+// If a plugin brings a vendor library along, that library is used, so load it first.
 entry vendor_library_entry(const vendor_library& one, const std::vector<plugin>& all,
                            const std::vector<plugin>& good) {
   const bool by_compiler = one.used_by == compiler_of_kernels;
@@ -209,7 +209,7 @@ std::vector<section> everything() {
                                                })}};
 }
 
-// Looked up before anything is printed: a child process would print what is in a buffer, too.
+// Look everything up before printing: a child process would print buffered text, too.
 void show() {
   const std::vector<section> all = everything();
   fmt::print("Troupe {}\n", TROUPE_VERSION);
@@ -234,17 +234,17 @@ static int wrong_usage() {
 }
 
 int main(int argc, char** argv) {
-  std::vector<std::string_view> words(argv + std::min(argc, 1), argv + argc);
-  const bool json = std::erase(words, "--json") == 1;
-  const std::string_view command = words.empty() ? "" : words.front();
-  if (command == "requests" && words.size() == 2 && words.back() == "--index") {
+  std::vector<std::string_view> arguments(argv + std::min(argc, 1), argv + argc);
+  const bool json = std::erase(arguments, "--json") == 1;
+  const std::string_view command = arguments.empty() ? "" : arguments.front();
+  if (command == "requests" && arguments.size() == 2 && arguments.back() == "--index") {
     troupe::info::show_index();
     return 0;
   }
-  if (command == "requests" && words.size() <= 2) {
-    return troupe::info::show_requests(words.size() == 2 ? words.back() : "", json);
+  if (command == "requests" && arguments.size() <= 2) {
+    return troupe::info::show_requests(arguments.size() == 2 ? arguments.back() : "", json);
   }
-  if (words.size() > 1 || (json && command != "info")) return wrong_usage();
+  if (arguments.size() > 1 || (json && command != "info")) return wrong_usage();
   if (command == "info") {
     json ? troupe::info::show_json() : troupe::info::show();
   } else if (command == "version" || command == "--version") {

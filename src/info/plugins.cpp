@@ -45,7 +45,7 @@ std::string remedy(const plugin& p) {
   return "install Troupe anew; the CPU backend belongs to every build";
 }
 
-// "0.3.21, kernels SkylakeX, 2 threads" of what a plugin tells.
+// "0.3.21, kernels SkylakeX, 2 threads" from a plugin's facts.
 void tell(void* to, const char* library, const char* what, const char* value) {
   auto& found = *static_cast<std::vector<entry>*>(to);
   if (found.empty() || found.back().name != library) found.push_back({.name = library});

@@ -7,7 +7,7 @@
 
 namespace troupe::info {
 
-/// A plugin that workers load: a backend, or a vendor library of one.
+/// A plugin that workers load: a backend, or one of its vendor libraries.
 struct plugin {
   std::string name;  ///< "cuda-blas" for libtroupe-cuda-blas.so
   std::string path;
@@ -16,13 +16,13 @@ struct plugin {
 /// The folder that workers load plugins from.
 [[nodiscard]] std::string plugin_folder();
 
-/// Every plugin there, and the backends that should be, by name. Loads none.
+/// All plugins in it, and the backends that should be in it, by name. Loads none.
 [[nodiscard]] std::vector<plugin> plugins();
 
-/// Loads it: says whether that can be done, or why not.
+/// Loads it: reports success, or the reason of the failure.
 [[nodiscard]] entry loaded(const plugin& p);
 
-/// Loads it, and says what libraries are inside it.
+/// Loads it, and lists the libraries inside it.
 [[nodiscard]] std::vector<entry> libraries_inside(const plugin& p);
 
 }  // namespace troupe::info

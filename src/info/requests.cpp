@@ -28,7 +28,7 @@ void show_list(const std::vector<const request_type*>& all) {
     fmt::print("{:<{}}  {}\n", type->name, widest, summary_of(*type));
 }
 
-// In a cell of a table a bar has to be marked.
+// A bar must be escaped in a table cell.
 std::string cell(std::string_view text) {
   std::string marked;
   for (const char c : text)

@@ -4,8 +4,8 @@
 
 namespace troupe::info {
 
-/// `troupe requests [LIBRARY|NAME]`: what can be asked, of all libraries, of one, or one request in
-/// full. \returns the exit status: 2 where nothing has that name
+/// `troupe requests [LIBRARY|NAME]`: the requests of all libraries, of one, or one request in full.
+/// \returns the exit status: 2 if nothing has that name
 [[nodiscard]] int show_requests(std::string_view name, bool json);
 /// `troupe requests --index`: the page docs/requests.md.
 void show_index();

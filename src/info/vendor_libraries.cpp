@@ -14,7 +14,7 @@ namespace {
 
 using text = std::optional<std::string>;
 
-// Most answer "major", "minor" and "patch" as a libraryPropertyType of 0, 1 and 2.
+// Most return "major", "minor" and "patch" as a libraryPropertyType of 0, 1 and 2.
 text of_properties(const found_library& library, const char* function) {
   auto* ask = library.find<int(int, int*)>(function);
   std::array<int, 3> parts{};

@@ -43,7 +43,7 @@ std::optional<arena::piece> arena::cut(std::uint64_t size) {
   if (fit == by_size_.end()) return std::nullopt;
   const std::uint64_t offset = fit->second;
   const std::uint64_t rest = fit->first - size;
-  // A bin holds one size; a piece of any other was taken tightly and is rare.
+  // A bin holds one size; a piece of any other size was taken tightly and is rare.
   if (rounded(size) == size) {
     bin& its = bins_[bin_of(size)];
     const std::size_t wanted = its.offsets.size() + its.out + 1;
@@ -70,7 +70,7 @@ void arena::give_back(piece unused) noexcept {
   try {
     insert_free(unused.offset, unused.bytes);
   } catch (const std::bad_alloc&) {
-    used_ += unused.bytes;  // a rare piece, in a rare moment: it stays in use
+    used_ += unused.bytes;  // rare: this piece stays in use
   }
 }
 
@@ -79,8 +79,8 @@ void arena::grow(std::uint64_t bytes) {
   extent_ += bytes;
 }
 
-// What lies beside each other becomes one before it comes among the stretches: there may be a
-// hundred thousand pieces, and few stretches of them.
+// Adjacent pieces are joined before they are added to the stretches: there may be a hundred
+// thousand pieces, and few stretches of them.
 void arena::coalesce() {
   std::size_t count = 0;
   for (const bin& one : bins_)
@@ -136,7 +136,7 @@ void arena::insert_free(std::uint64_t offset, std::uint64_t bytes) {
   }
 }
 
-// Without an allocation.
+// Does not allocate.
 void arena::change_free(stretches::iterator stretch, piece to) {
   auto size = by_size_.extract({stretch->second, stretch->first});
   auto place = free_.extract(stretch);

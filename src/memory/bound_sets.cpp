@@ -13,7 +13,7 @@ error refusal(errc code, const std::string& subject, std::string_view rule) {
   return error{.code = code, .message = fmt::format("{} {}", subject, rule)};
 }
 
-// Frozen content does not change, so whatever is right of it now stays so until it is thawed.
+// Frozen content does not change, so a tensor that passes now stays valid until it is thawed.
 result<void> check(const bound_set& set, const std::string& name, const any_tensor& t) {
   const auto subject = [&] { return fmt::format("{} of the bound set {}", name, set.name); };
   const detail::buffer& b = *t.buffer().get();
@@ -74,7 +74,7 @@ result<std::shared_ptr<const set_use>> bound_sets::use(const detail::buffer& tab
 std::vector<future<void>> bound_sets::end_uses(const detail::buffer& of_tensor,
                                                completion_driver* driver) {
   std::vector<future<void>> all;
-  std::vector<std::shared_ptr<set_use>> over;  // end without the lock
+  std::vector<std::shared_ptr<set_use>> over;  // destroyed without the lock
   const std::lock_guard lock(mutex_);
   for (const auto& [table, set] : by_table_) {
     const bool has_it = std::ranges::any_of(

@@ -18,9 +18,9 @@ namespace troupe {
 
 class memory_pool;
 
-/// What a request that uses a bound set holds until it has ended.
+/// Held by a request that uses a bound set, until it has ended.
 struct set_use {
-  std::uint64_t number = 0;  ///< another one whenever the content of the set may be another
+  std::uint64_t number = 0;  ///< changes whenever the content of the set may have changed
   promise<void> ended{detail::no_state};
 
   explicit set_use(std::uint64_t n) noexcept : number(n) {}
@@ -36,19 +36,19 @@ struct bound_set {
   std::vector<std::pair<std::string, any_tensor>> tensors;
   // With the book's mutex:
   std::shared_ptr<set_use> use;
-  std::uint64_t sound_at = 0;  ///< `changes` when all tensors were found in order; 0: never
+  std::uint64_t sound_at = 0;  ///< `changes` when all tensors were last valid; 0: never
 };
 
 /// The bound sets of a system, by the buffer of their table, which is host memory. The table's
-/// buffer keeps its set, and with it the tensors: so does each request in flight that reads it.
+/// buffer keeps its set, and so the tensors; each request in flight that reads it does, too.
 ///
-/// A sender looks at the tensors' flags only when some tensor has been thawed or released since the
-/// last look (`changes_`). It is raised, seq_cst, after the flags have changed. So a sender either
-/// sees that, or is waited for by whoever has changed them (`record::on_its_way`).
+/// A sender checks the tensors' flags only if some tensor was thawed or released since the last
+/// check (`changes_`). The count is raised, seq_cst, after the flags have changed. So either a
+/// sender sees that, or the thread that changed them waits for it (`record::on_its_way`).
 class bound_sets {
  public:
   void add(detail::buffer& table, std::shared_ptr<bound_set> set);
-  /// The buffer is given back. \returns what is to be destroyed without a lock
+  /// The buffer is given back. \returns objects to destroy without a lock
   [[nodiscard]] std::shared_ptr<const bound_set> forget(const detail::buffer& table) noexcept;
 
   /// Lets a request of the device with this memory read the set of a table.
@@ -57,9 +57,9 @@ class bound_sets {
   [[nodiscard]] result<std::shared_ptr<const set_use>> use(const detail::buffer& table,
                                                            const memory_pool& by);
 
-  /// A tensor's flags have changed, so that it can be used in no set any more.
+  /// A tensor's flags have changed, so that no set with it is usable any more.
   void note_change() noexcept { changes_.fetch_add(1, std::memory_order_seq_cst); }
-  /// For each set with a tensor in that buffer: ready when all requests have ended that use it.
+  /// For each set with a tensor in that buffer: ready when all requests that use it have ended.
   [[nodiscard]] std::vector<future<void>> end_uses(const detail::buffer& of_tensor,
                                                    completion_driver* driver);
 

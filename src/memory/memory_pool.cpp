@@ -23,7 +23,7 @@ constexpr bool notes_threads = __has_feature(thread_sanitizer);
 constexpr bool notes_threads = false;
 #endif
 
-// Where ranges are looked for.
+// A region of addresses in which ranges are searched.
 struct region {
   std::uintptr_t first = 0;
   std::uintptr_t last = 0;
@@ -34,19 +34,19 @@ constexpr std::uint64_t address_step = std::uint64_t{1} << 30;
 // The first choice for memory of the program: free in a plain program, under AddressSanitizer
 // (whose heap is at 0x600000000000 and whose shadow ends at 0x10007fff8000) and under
 // ThreadSanitizer of every compiler (which gives the program 0x7e8000000000 and up), and well below
-// what the kernel places by itself (the uppermost TiB or so of 0x7fffffffffff).
+// the addresses that the kernel chooses (the uppermost TiB or so of 0x7fffffffffff).
 constexpr region near_region{0x7e90'0000'0000, 0x7f00'0000'0000};
 
-// Addresses of devices with memory of their own, which takes far more of them, and for memory of
-// the program that the other one has no room for. Nothing else is put there by a plain program, nor
-// by AddressSanitizer; ThreadSanitizer keeps its notes there.
+// Addresses for devices with their own memory, which needs far more of them, and for memory of the
+// program that does not fit the other region. A plain program puts nothing else there, nor does
+// AddressSanitizer; ThreadSanitizer keeps its shadow there.
 constexpr region far_region = notes_threads ? region{0x7a00'0000'0000, 0x7e80'0000'0000}
                                             : region{0x2000'0000'0000, 0x5000'0000'0000};
 
 constexpr region for_program[] = {near_region, far_region};
 constexpr region for_devices[] = {far_region};
 
-// What nobody has chosen takes no more of the far region than this: 2 TiB in a plain program.
+// A default limit takes no more of the far region than this: 2 TiB in a plain program.
 constexpr std::uint64_t default_shares = 24;
 
 // The longest range that `find_place` would find.
@@ -71,7 +71,7 @@ std::uint64_t round_up(std::uint64_t bytes, std::uint64_t step) {
 
 }  // namespace
 
-error memory_pool::no_room(const pool_config& config) {
+error memory_pool::no_addresses(const pool_config& config) {
   std::uint64_t most = longest_free(config.source ? std::span<const region>(for_devices)
                                                   : std::span<const region>(for_program));
   if (config.source) {
@@ -103,7 +103,7 @@ result<memory_pool::place> memory_pool::find_place(std::uint64_t bytes, const po
       if (range.error().vendor_code != EEXIST) return std::move(range).error();
     }
   }
-  return no_room(config);
+  return no_addresses(config);
 }
 
 result<memory_pool::place> memory_pool::find_device_place(const pool_config& config) {
@@ -124,7 +124,7 @@ result<memory_pool::place> memory_pool::find_device_place(const pool_config& con
 
 result<std::shared_ptr<memory_pool>> memory_pool::create(const pool_config& asked) {
   if (asked.limit_bytes > far_region.last) {
-    error beyond = no_room(asked);
+    error beyond = no_addresses(asked);
     beyond.code = errc::invalid_argument;
     return beyond;
   }
@@ -174,7 +174,7 @@ error memory_pool::no_memory(std::uint64_t bytes, const std::string& why) {
   std::string message = fmt::format("out of {} memory: {} bytes requested, {} bytes free",
                                     on_the_device ? "device" : "host", bytes, free);
   if (!slabs_) {
-    arena_.coalesce();  // what is asked may be beyond the limit, so that nobody has tried
+    arena_.coalesce();  // the size may be beyond the limit, so nothing was tried
     message += fmt::format(
         ", largest free piece {} bytes",
         std::max(arena_.largest_free_bytes(), config_.limit_bytes - arena_.extent_bytes()));
@@ -205,14 +205,14 @@ result<detail::buffer_ref> memory_pool::allocate(std::uint64_t bytes, std::uint6
   }
   std::unique_lock lock(mutex_);
   std::optional<arena::piece> piece;
-  // The bound on what is asked keeps every sum of the arena from overflowing.
+  // Bounding the size keeps every sum of the arena from overflowing.
   if (bytes > config_.limit_bytes) return no_memory(bytes, {});
   if (!slabs_) {
     piece = take_piece(bytes);
     if (!piece) return no_memory(bytes, {});
     extend_reach(piece->offset + piece->bytes);
   } else {
-    // What was released is there again once every worker has let go of it, which takes a moment;
+    // Released memory is available once every worker has unmapped it, which takes a moment; wait
     // without the lock, because a worker's completions may need it meanwhile.
     constexpr int timeout = 100;
     bool released = false;
@@ -253,13 +253,13 @@ result<slab_place> memory_pool::slab_of(const detail::buffer& b) const {
 void memory_pool::extend_reach(std::uint64_t end) {
   if (end <= reach_) return;
   reach_ = std::min(round_up(end, reach_step_bytes), config_.limit_bytes);
-  for (const auto& [who, told] : reach_watchers_)
-    told(reach_);
+  for (const auto& [who, watcher] : reach_watchers_)
+    watcher(reach_);
 }
 
-std::uint64_t memory_pool::watch_reach(const void* who, reach_watcher told) {
+std::uint64_t memory_pool::watch_reach(const void* who, reach_watcher watcher) {
   const std::lock_guard lock(mutex_);
-  reach_watchers_.emplace_back(who, std::move(told));
+  reach_watchers_.emplace_back(who, std::move(watcher));
   return reach_;
 }
 
@@ -290,7 +290,7 @@ std::string memory_pool::belongs_to_another_than(const memory_pool& wanted) cons
 }
 
 pool_statistics memory_pool::statistics() const {
-  // Whoever had the lock at the fork is not here to let go of it.
+  // The thread that held the lock at the fork does not exist here.
   if (is_copy()) return {.limit_bytes = config_.limit_bytes};
   const std::lock_guard lock(mutex_);
   return {.limit_bytes = config_.limit_bytes,
@@ -319,7 +319,7 @@ void memory_pool::give_back(detail::buffer& unused) noexcept {
     unused.references.store(1, std::memory_order_relaxed);
     return thaw_(detail::buffer_ref(&unused));
   }
-  std::shared_ptr<memory_pool> last;  // these die after the lock is gone
+  std::shared_ptr<memory_pool> last;  // destroyed after the lock is released
   std::shared_ptr<const bound_set> set;
   const std::lock_guard lock(mutex_);
   if (unused.state.load(std::memory_order_relaxed) != 0) {

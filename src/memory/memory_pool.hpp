@@ -35,10 +35,10 @@ struct pool_config {
   std::int32_t device = -1;  ///< ordinal for messages; -1 for the program's host memory
   std::uint64_t limit_bytes = 0;
   std::uint64_t granule_bytes = 0;  ///< every buffer starts and ends at a multiple
-  /// Where the memory comes from; null for shared memory of the program.
+  /// The source of the memory; null for shared memory of the program.
   std::shared_ptr<device_source> source{};
-  /// A worker in the program itself is to map there: where the source says. Otherwise the address
-  /// range stays taken in the program, whose own mappings then keep away from it.
+  /// A worker in the program itself maps there: at the source's addresses. Otherwise the address
+  /// range stays reserved in the program, so that its own mappings keep away from it.
   bool worker_in_program = false;
 };
 
@@ -51,75 +51,76 @@ struct pool_statistics {
 
 /// Owns the memory of one space, which every process maps at the same addresses: one piece of
 /// shared memory of `limit_bytes`, whose pages exist once touched, or slabs of a device. Allocation
-/// is local: no message, and no system call unless a slab is added. It lives until the last buffer
-/// is given back, so a tensor may outlive its device.
+/// is local: no message, and no system call unless a slab is added. The pool lives until the last
+/// buffer is given back, so a tensor may outlive its device.
 ///
-/// One mutex guards everything but `buffer::references`, `buffer::state` and `closed_`, which are
-/// read without it on the path of every request; see `detail::buffer` for the first two. `closed_`
-/// is set with release, after the reason can be asked for.
+/// One mutex guards everything except `buffer::references`, `buffer::state` and `closed_`, which
+/// the path of every request reads without it; see `detail::buffer` for the first two. `closed_` is
+/// set with release, after the reason is available.
 class memory_pool final : public detail::buffer_owner,
                           public std::enable_shared_from_this<memory_pool> {
  public:
-  /// \errors `out_of_memory` where no addresses are free for it, with the greatest limit that there
-  /// is room for; `invalid_argument` with the same where there could never be; `system_error`
+  /// \errors `out_of_memory` if no addresses are free for it, with the greatest limit that fits;
+  /// `invalid_argument` with the same if it could never fit; `system_error`
   [[nodiscard]] static result<std::shared_ptr<memory_pool>> create(const pool_config& config);
-  /// The limit of a pool of shared memory for which nobody has chosen one: half of what the process
-  /// can use, and so little of the addresses that those of many devices lie beside each other.
+  /// The default limit of a pool of shared memory: half of the memory that the process can use, and
+  /// so small a part of the addresses that the pools of many devices fit beside each other.
   [[nodiscard]] static std::uint64_t default_limit_bytes(std::uint64_t usable_bytes) noexcept;
   ~memory_pool();
 
-  /// `separable`: its rights can be changed without those of others, see `separable(b)`.
-  /// \errors `out_of_memory` with what was asked, what is free, the largest piece and the limit;
+  /// `separable`: its access rights can be changed alone, see `separable(b)`.
+  /// \errors `out_of_memory` with the bytes requested and free, the largest piece and the limit;
   /// `device_stopped` once closed.
   [[nodiscard]] result<detail::buffer_ref> allocate(std::uint64_t bytes, std::uint64_t generation,
                                                     bool separable = false);
 
-  /// What workers map at `base()`; nothing when the memory is a device's.
+  /// The memory that workers map at `base()`; nothing if it is a device's.
   [[nodiscard]] const os::unique_fd& memory() const noexcept { return memory_; }
   [[nodiscard]] std::byte* base() const noexcept { return base_; }
-  /// Of the address range: every offset of a buffer is below.
+  /// The size of the address range: every offset of a buffer is below it.
   [[nodiscard]] std::uint64_t bytes() const noexcept { return range_bytes_; }
   [[nodiscard]] bool on_device() const noexcept { return slabs_.has_value(); }
-  /// True when the rights of a buffer's memory can be changed without those of others.
+  /// True if the access rights of a buffer's memory can be changed without those of others.
   [[nodiscard]] bool separable(const detail::buffer& b) const noexcept {
     return !slabs_ || slabs_->owns_slab(b.offset);
   }
 
   /// The slab that a buffer is in. Precondition: `on_device()`.
   [[nodiscard]] result<slab_place> slab_of(const detail::buffer& b) const;
-  /// Null where the memory is the program's.
+  /// Null if the memory is the program's.
   [[nodiscard]] const std::shared_ptr<device_source>& source() const noexcept {
     return config_.source;
   }
 
-  /// Tells of each slab that comes or goes, before anything is allocated in it. Set before any
-  /// buffer is handed out, and taken back before its owner goes.
-  void on_slab(slab_store::listener told) {
+  /// Calls `listener` for each slab that is added or removed, before anything is allocated in it.
+  /// Set before any buffer is handed out, and reset before its owner is destroyed.
+  void on_slab(slab_store::listener listener) {
     const std::lock_guard lock(mutex_);
-    if (slabs_) slabs_->listen(std::move(told));
+    if (slabs_) slabs_->listen(std::move(listener));
   }
 
-  /// How far buffers have reached, in steps of `reach_step_bytes`: what an accelerator must have
-  /// registered. Answers the present reach and calls `told` with each new one until `unwatch`.
+  /// How far buffers have reached, in steps of `reach_step_bytes`: the memory that an accelerator
+  /// must have registered. Returns the present reach and calls `watcher` with each new one until
+  /// `unwatch`.
   static constexpr std::uint64_t reach_step_bytes = std::uint64_t{32} << 20;
   using reach_watcher = std::function<void(std::uint64_t bytes)>;
-  std::uint64_t watch_reach(const void* who, reach_watcher told);
+  std::uint64_t watch_reach(const void* who, reach_watcher watcher);
   void unwatch_reach(const void* who);
   [[nodiscard]] memory_space space() const noexcept { return config_.space; }
   [[nodiscard]] std::int32_t device() const noexcept { return config_.device; }
-  /// For messages: whose memory this is where that of `wanted` is asked for.
+  /// For messages: names the owner of this memory, when that of `wanted` was expected.
   [[nodiscard]] std::string belongs_to_another_than(const memory_pool& wanted) const;
   [[nodiscard]] pool_statistics statistics() const;
-  /// Gives memory that no buffer uses back to the system.
+  /// Returns unused memory to the system.
   void trim();
 
-  /// The device whose memory this is; nothing for the program's host memory, or when it is gone.
+  /// The device whose memory this is; nothing for the program's host memory, or after its end.
   void set_home(std::weak_ptr<device_core> home) noexcept { home_ = std::move(home); }
   [[nodiscard]] std::shared_ptr<device_core> home() const noexcept { return home_.lock(); }
 
-  /// What to do with a frozen buffer that nobody uses any more: its memory is handed out again only
-  /// once the reference is gone, so that no worker can still have it read-only. Set once, before
-  /// any buffer is handed out.
+  /// Called with a frozen buffer that is no longer in use: its memory is handed out again only once
+  /// the reference is gone, so that no worker can still have it read-only. Set once, before any
+  /// buffer is handed out.
   void on_frozen_unused(std::function<void(detail::buffer_ref)> thaw) { thaw_ = std::move(thaw); }
 
   /// Hands out no more, until `reopen`: its device has stopped.
@@ -127,7 +128,7 @@ class memory_pool final : public detail::buffer_owner,
   void reopen() noexcept { closed_.store(false, std::memory_order_release); }
   [[nodiscard]] bool closed() const noexcept { return closed_.load(std::memory_order_acquire); }
 
-  /// What is undefined in its buffers.
+  /// The undefined content of its buffers.
   [[nodiscard]] taint_book& taints() noexcept { return taints_; }
   [[nodiscard]] const taint_book& taints() const noexcept { return taints_; }
 
@@ -141,12 +142,12 @@ class memory_pool final : public detail::buffer_owner,
   struct place {
     std::byte* base = nullptr;
     std::uint64_t bytes = 0;
-    os::mapping range;                         // what keeps the addresses taken,
+    os::mapping range;                         // keeps the addresses reserved,
     std::unique_ptr<address_range> of_source;  // or this does
   };
 
   memory_pool(const pool_config& config, place where, os::unique_fd memory);
-  [[nodiscard]] static error no_room(const pool_config& config);
+  [[nodiscard]] static error no_addresses(const pool_config& config);
   [[nodiscard]] static result<place> find_place(std::uint64_t bytes, const pool_config& config);
   [[nodiscard]] static result<place> find_device_place(const pool_config& config);
   [[nodiscard]] detail::buffer& free_block();
@@ -163,7 +164,7 @@ class memory_pool final : public detail::buffer_owner,
   std::weak_ptr<device_core> home_;               // set once, before any buffer is handed out
   std::function<void(detail::buffer_ref)> thaw_;  // likewise
   std::atomic<bool> closed_{false};
-  // What a forked process has of it is the other one's.
+  // In a forked process the pool belongs to the parent.
   [[nodiscard]] bool is_copy() const noexcept { return made_in_ != os::fork_count(); }
 
   const std::uint32_t made_in_ = os::fork_count();
@@ -171,14 +172,14 @@ class memory_pool final : public detail::buffer_owner,
   bound_sets sets_;
 
   mutable std::mutex mutex_;
-  arena arena_;                      // of shared memory
-  std::optional<slab_store> slabs_;  // of a device's memory
+  arena arena_;                      // for shared memory
+  std::optional<slab_store> slabs_;  // for a device's memory
   std::uint64_t reach_ = 0;
   std::vector<std::pair<const void*, reach_watcher>> reach_watchers_;
   std::deque<detail::buffer> buffers_;  // stable addresses, index = id
   std::vector<std::uint32_t> free_ids_;
   std::uint64_t peak_ = 0;
-  std::shared_ptr<memory_pool> self_;  // while buffers live
+  std::shared_ptr<memory_pool> self_;  // while buffers exist
 };
 
 }  // namespace troupe

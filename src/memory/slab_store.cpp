@@ -25,7 +25,7 @@ result<arena::piece> slab_store::take(std::uint64_t bytes, bool own_slab) {
     const std::uint64_t extent = small_.extent_bytes();
     if (extent + shared_slab_bytes <= shared_zone_bytes) {
       if (auto added = add_slab(extent, shared_slab_bytes); !added) {
-        // What is left in pieces of other sizes may do.
+        // The rest of pieces of other sizes may suffice.
         small_.coalesce();
         if (auto piece = small_.take(bytes)) return *piece;
         return std::move(added).error();
@@ -36,8 +36,8 @@ result<arena::piece> slab_store::take(std::uint64_t bytes, bool own_slab) {
     }
   }
   auto taken = take_slab(large_.take(bytes), bytes);
-  // Rounded to granules alone it may still fit. Its like is not asked for soon, so its slab goes
-  // with it.
+  // Rounded only to granules it may still fit. That size is not requested again soon, so its slab
+  // is freed with it.
   if (!taken) {
     if (auto tight = take_slab(large_.take_tight(bytes), bytes)) return tight;
   }
@@ -71,7 +71,7 @@ result<void> slab_store::add_slab(std::uint64_t offset, std::uint64_t bytes) {
   auto slab = source_->allocate(bytes);
   if (!slab) {
     error why = std::move(slab).error();
-    // A driver says that memory is out.
+    // The driver reports this as lack of memory.
     if (const std::string lack = os::lack_of_descriptors(); !lack.empty()) {
       why.message = fmt::format("{} (each tensor of {} KiB or more holds one; {} are there)", lack,
                                 own_slab_bytes >> 10, slabs_.size());
@@ -81,7 +81,7 @@ result<void> slab_store::add_slab(std::uint64_t offset, std::uint64_t bytes) {
   held_slab& held = slabs_[offset];
   held.place = {offset, bytes, *std::move(slab)};
   committed_ += bytes;
-  if (told_) told_(held.place, true);
+  if (listener_) listener_(held.place, true);
   return {};
 }
 
@@ -95,7 +95,7 @@ void slab_store::give_back(arena::piece unused) {
 
 slab_store::slabs::iterator slab_store::drop(slabs::iterator unused) {
   committed_ -= unused->second.place.bytes;
-  if (told_) told_(unused->second.place, false);
+  if (listener_) listener_(unused->second.place, false);
   return slabs_.erase(unused);
 }
 
@@ -110,7 +110,7 @@ bool slab_store::release_unused() {
   const std::size_t before = slabs_.size();
   for (auto slab = slabs_.begin(); slab != slabs_.end();)
     slab = slab->second.used ? std::next(slab) : drop(slab);
-  // Only now may neighbours become one: a free piece with a slab behind it has to stay as it is.
+  // Only now may neighbours be joined: a free piece with a slab behind it has to stay as it is.
   large_.coalesce();
   return slabs_.size() != before;
 }

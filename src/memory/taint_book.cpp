@@ -10,14 +10,14 @@
 namespace troupe {
 namespace {
 
-// A pattern that no operand has: what is left of one.
+// The pattern of a remainder, which no operand has.
 constexpr std::uint32_t remainder_pattern = 1;
 
 bool overlap(const footprint& a, std::uint64_t begin, std::uint64_t end) noexcept {
   return a.begin < end && begin < a.end;
 }
 
-// What `by` leaves of `whole`: up to two pieces.
+// The rest of `whole` without `by`: up to two pieces.
 std::vector<footprint> subtract(const footprint& whole, const footprint& by) {
   if (by.pattern != 0) {
     return by == whole ? std::vector<footprint>{} : std::vector<footprint>{whole};
@@ -38,7 +38,7 @@ taint_book::page& taint_book::watched_page(detail::buffer& b) {
   return pages_[b.id];
 }
 
-// Turns to a clean page if nothing is left on this one.
+// Removes the page if nothing is left on it.
 void taint_book::turn(detail::buffer& b) {
   const auto found = pages_.find(b.id);
   if (found == pages_.end() || !found->second.marks.empty() || !found->second.writers.empty()) {
@@ -48,7 +48,7 @@ void taint_book::turn(detail::buffer& b) {
   b.state.fetch_and(~static_cast<std::uint32_t>(buffer_watched), std::memory_order_release);
 }
 
-// Of two requests in flight; to one that is being sent, all others come before.
+// For two requests in flight; a request that is being sent comes after all others.
 bool taint_book::precedes(const request& one, const request& other) noexcept {
   return one.device == other.device && one.slot != other.slot &&
          (other.ticket == unsent || one.ticket < other.ticket);
@@ -63,8 +63,8 @@ void taint_book::taint(detail::buffer& b, const footprint& where, const request&
                        const std::string& culprit) {
   const std::lock_guard lock(mutex_);
   page& known = watched_page(b);
-  // What lies within an older place adds nothing, so marks do not pile up; unless an overwrite is
-  // in flight between the two, which defines the one and not the other.
+  // A mark within an older one adds nothing, so marks do not pile up; unless an overwrite is in
+  // flight between the two, which defines only one of them.
   const auto outlived = [&](const mark& m) {
     return std::ranges::any_of(known.writers, [&](const expectation& e) {
       return e.what.overwrites && precedes(e.writer, by) && concerns(m, e.writer) &&
@@ -118,7 +118,7 @@ std::string taint_book::undefined_for(const request& reader, const detail::buffe
     if (!concerns(m, reader) || !overlap(m.where, begin, end)) continue;
     std::vector<footprint> left{m.where};
     for (const expectation& e : found->second.writers) {
-      // One that comes before the mark defines nothing of it.
+      // A writer before the mark defines nothing of it.
       if (!e.what.overwrites || !precedes(e.writer, reader) || !concerns(m, e.writer)) continue;
       std::vector<footprint> rest;
       for (const footprint& piece : left)

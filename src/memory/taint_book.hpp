@@ -12,7 +12,8 @@
 
 namespace troupe {
 
-/// Which bytes of a buffer an operand means: all of [begin, end), or those of a pattern with gaps.
+/// The bytes of a buffer that an operand uses: all of [begin, end), or those of a pattern with
+/// gaps.
 struct footprint {
   std::uint64_t begin = 0;    ///< bytes from the start of the buffer
   std::uint64_t end = 0;      ///< past the last
@@ -21,62 +22,63 @@ struct footprint {
   bool operator==(const footprint&) const = default;
 };
 
-/// What is undefined in a pool's buffers since a fault, and which requests in flight may change
-/// that. A buffer of which the book knows something has `buffer_watched` set, so that requests on
-/// all others need not ask.
+/// The content of a pool's buffers that is undefined since a fault, and the requests in flight that
+/// may change that. A buffer with an entry has `buffer_watched` set, so that requests on all others
+/// need not ask.
 ///
-/// One mutex guards everything; `changes` is raised after what it tells of can be found.
+/// One mutex guards everything; `changes` is raised after its cause can be found.
 class taint_book {
  public:
   /// The ticket of a request that has none yet: it comes after all that have one.
   static constexpr std::uint64_t unsent = ~std::uint64_t{0};
   static constexpr std::uint16_t no_slot = 0xffff;
 
-  /// A request of a device: in flight, or about to be and without a slot. Tickets are compared
-  /// within a device only.
+  /// A request of a device: in flight, or about to be sent and without a slot. Tickets are compared
+  /// only within a device.
   struct request {
     const void* device = nullptr;
     std::uint16_t slot = no_slot;
     std::uint64_t ticket = unsent;
   };
 
-  /// From `by` on the content is undefined; `culprit` says so. Every place keeps its own culprit.
+  /// From `by` on the content is undefined, because of `culprit`. Every place keeps its own
+  /// culprit.
   void taint(detail::buffer& b, const footprint& where, const request& by,
              const std::string& culprit);
-  /// `by` has written it anew. One with gaps defines only what was tainted in the same pattern:
-  /// nothing is known of the bytes between.
+  /// `by` has overwritten it. An overwrite with gaps defines only content that was tainted in the
+  /// same pattern: nothing is known of the bytes between.
   void define(detail::buffer& b, const footprint& where, const request& by);
 
   /// The first culprit if any byte of [begin, end) is undefined for that request, else nothing:
-  /// what later requests of its device have left undefined was not so before them.
+  /// content that later requests of its device have left undefined was defined before them.
   [[nodiscard]] std::string tainted_for(const request& reader, const detail::buffer& b,
                                         std::uint64_t begin, std::uint64_t end) const;
-  /// The same, but what earlier requests in flight are to overwrite counts as defined.
+  /// The same, but content that earlier requests in flight will overwrite counts as defined.
   [[nodiscard]] std::string undefined_for(const request& reader, const detail::buffer& b,
                                           std::uint64_t begin, std::uint64_t end) const;
 
-  /// True when something in [begin, end) is undefined, or an earlier request in flight writes there
-  /// that is itself `uncertain`.
+  /// True if something in [begin, end) is undefined, or an earlier request in flight writes there
+  /// and is itself `uncertain`.
   [[nodiscard]] bool doubtful_for(const request& user, const detail::buffer& b, std::uint64_t begin,
                                   std::uint64_t end) const;
 
-  /// What a request in flight is going to do to a place.
+  /// The effect of a request in flight on a place.
   struct intent {
     bool overwrites = false;  ///< writes all of it, reads nothing of it
-    bool uncertain = false;   ///< reads what is doubtful, so it may leave something undefined
+    bool uncertain = false;   ///< reads doubtful content, so it may leave something undefined
   };
   void expect(detail::buffer& b, const request& writer, const footprint& where, intent what);
-  /// It has ended, one way or the other.
+  /// The request has ended, successfully or not.
   void expect_no_more(detail::buffer& b, const request& writer);
 
-  /// For a message that names what is undefined before it.
+  /// For a message; `culprit` precedes it.
   [[nodiscard]] static std::string rule(std::string_view culprit);
 
   /// The buffer is given back.
   void forget(const detail::buffer& b) noexcept;
 
-  /// Another number than before when some buffer became watched or tainted since. Acquire: who sees
-  /// the new number finds what it tells of.
+  /// Changes when some buffer becomes watched or tainted. Acquire: a thread that sees the new
+  /// number finds the cause.
   [[nodiscard]] std::uint32_t changes() const noexcept {
     return changes_.load(std::memory_order_acquire);
   }

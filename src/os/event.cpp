@@ -20,17 +20,17 @@ result<unique_fd> create_event() {
 
 void take_event(const unique_fd& event) noexcept {
   std::uint64_t count = 0;
-  const iovec room{&count, sizeof(count)};
-  if (::preadv2(event.get(), &room, 1, -1, RWF_NOWAIT) >= 0) return;
+  const iovec buffer{&count, sizeof(count)};
+  if (::preadv2(event.get(), &buffer, 1, -1, RWF_NOWAIT) >= 0) return;
   if (errno != EOPNOTSUPP && !call_is_refused(errno)) return;
-  // Before Linux 5.8, and where that call is refused, it cannot be told so for one read.
+  // Before Linux 5.8, and if that call is refused, a single read cannot be made non-blocking.
   ::fcntl(event.get(), F_SETFL, O_NONBLOCK);
   [[maybe_unused]] const ssize_t got = ::read(event.get(), &count, sizeof(count));
 }
 
 bool is_event(const unique_fd& what) noexcept {
   struct stat is{};
-  // Of the descriptors without a file, which alone are of no type, none waits for a write.
+  // Among descriptors without a file, which alone have no type, none blocks on a write.
   return ::fstat(what.get(), &is) == 0 && (is.st_mode & S_IFMT) == 0;
 }
 

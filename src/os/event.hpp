@@ -6,14 +6,14 @@
 
 namespace troupe::os {
 
-/// A descriptor that can be polled until what was signalled is taken (eventfd). Never waits.
+/// A descriptor that stays readable until its signal is taken (eventfd). Never waits.
 [[nodiscard]] result<unique_fd> create_event();
 
-/// Takes what was signalled, if anything. Never waits either where another process that shares the
-/// descriptor wants reads to wait.
+/// Takes the signal, if there is one. Never waits, even if another process that shares the
+/// descriptor makes reads block.
 void take_event(const unique_fd& event) noexcept;
 
-/// False for what is no event but a file, a socket, a pipe: a write to those might wait.
+/// False for a file, a socket or a pipe: a write to those might block.
 [[nodiscard]] bool is_event(const unique_fd& what) noexcept;
 
 }  // namespace troupe::os

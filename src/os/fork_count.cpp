@@ -8,8 +8,8 @@ constinit std::atomic<std::uint32_t> detail::forks{0};
 
 namespace {
 
-// In the new process, before `fork` returns. Where there is no memory to register it, forks are not
-// seen, and a copy does what it likes.
+// Runs in the new process, before `fork` returns. If there is no memory to register it, forks go
+// unnoticed, and a copy is not protected.
 [[maybe_unused]] const int registered = ::pthread_atfork(nullptr, nullptr, [] { ++detail::forks; });
 
 }  // namespace

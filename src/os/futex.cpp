@@ -17,7 +17,7 @@ using clock = std::chrono::steady_clock;
 
 static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t));
 
-/// A deadline as the kernel takes it: CLOCK_MONOTONIC, which steady_clock is on Linux.
+/// A deadline in the kernel's format: CLOCK_MONOTONIC, which steady_clock is on Linux.
 class kernel_time {
  public:
   explicit kernel_time(clock::time_point deadline) noexcept {

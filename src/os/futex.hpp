@@ -6,14 +6,14 @@
 
 namespace troupe::os {
 
-/// Who sleeps on a word and who wakes it. Both sides must name the same.
+/// Who shares a futex word. Sleeper and waker must pass the same.
 enum class sharing : std::uint8_t {
   program,    ///< threads of this program
   processes,  ///< any process that has mapped the word
 };
 
-/// Sleeps while `word` holds `expected`, until woken or until the deadline (`max()`: none). Returns
-/// at any time without a reason: the caller checks again.
+/// Sleeps while `word` holds `expected`, until woken or until the deadline (`max()`: none). May
+/// return at any time without a reason: the caller checks again.
 void futex_wait(const std::atomic<std::uint32_t>& word, std::uint32_t expected,
                 std::chrono::steady_clock::time_point deadline, sharing who) noexcept;
 
@@ -24,7 +24,7 @@ struct futex_word {
   sharing who{};
 };
 
-/// Sleeps while both words hold what is expected. Where the kernel cannot (before Linux 5.16), or
+/// Sleeps while both words hold their expected values. If the kernel cannot (before Linux 5.16), or
 /// refuses to, it sleeps on the first for a millisecond at most.
 void futex_wait_either(const futex_word& first, const futex_word& second,
                        std::chrono::steady_clock::time_point deadline) noexcept;

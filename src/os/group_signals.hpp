@@ -5,12 +5,12 @@
 
 namespace troupe::os {
 
-/// For a process that serves the program and ends with it: it takes no notice of what a terminal, a
-/// service manager or a person tells all processes of a group. The program decides what becomes of
-/// that; one that ends gracefully needs its helpers until then. Signals that a process brings upon
-/// itself keep their meaning.
+/// For a process that serves the program and ends with it: ignores signals that a terminal, a
+/// service manager or a person sends to the whole process group. The program decides how to react;
+/// one that ends gracefully needs its helpers until then. Signals that a process causes itself keep
+/// their meaning.
 inline void ignore_group_signals() noexcept {
-  // By a handler: what is ignored stays ignored in every program that this process starts.
+  // By a handler: an ignored signal would stay ignored in every program that this process starts.
   struct sigaction nothing{};
   nothing.sa_flags = SA_RESTART;
   nothing.sa_handler = [](int) {};
@@ -19,12 +19,11 @@ inline void ignore_group_signals() noexcept {
        {SIGHUP, SIGQUIT, SIGPIPE, SIGALRM, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGPROF, SIGIO}) {
     ::sigaction(signal, &nothing, nullptr);
   }
-  // In a group of its own it is in the background of a terminal, which stops it, and whatever it
-  // starts, for its output (`stty tostop`) or for reading: it does neither only where these two
-  // are ignored.
+  // A process group of its own is in the background of a terminal, which stops its processes for
+  // output (`stty tostop`) or for reading, unless these two signals are ignored.
   ::signal(SIGTTIN, SIG_IGN);
   ::signal(SIGTTOU, SIG_IGN);
-  // Libraries that can do nothing else raise this one: OpenBLAS does where it gets no threads.
+  // Libraries without another way to fail raise this one: OpenBLAS does if it gets no threads.
   struct sigaction interrupted{};
   interrupted.sa_flags = SA_SIGINFO | SA_RESTART;
   interrupted.sa_sigaction = [](int signal, siginfo_t* from, void*) {

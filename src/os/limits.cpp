@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* mounted_groups = "/sys/fs/cgroup";
 
-// Nothing where the file is not there or says "max".
+// Nothing if the file does not exist or says "max".
 std::optional<std::uint64_t> number_in(const fs::path& file) {
   std::string text;
   std::ifstream(file) >> text;
@@ -34,7 +34,8 @@ std::optional<std::uint64_t> number_in(const fs::path& file) {
   return number;
 }
 
-// "200000 100000": of so many microseconds of time so many may be used, by all processors together.
+// "200000 100000": the microseconds that all processors together may use, of how many microseconds
+// of time.
 std::optional<double> processors_in(const fs::path& file) {
   double used = 0;
   double of = 0;
@@ -60,12 +61,12 @@ bool has(std::string_view controllers, std::string_view wanted) {
   return false;
 }
 
-// In a container the path may be that of the outside: what is mounted then is the group itself.
+// In a container the path may be the outside one: then the mounted folder is the group itself.
 template <class Read>
 auto least_up_to(const fs::path& root, std::string_view path, Read read) {
   decltype(read(root)) least;
   const fs::path top = root.lexically_normal();
-  // One outside of the mounted group begins with "/..".
+  // The path of a group outside of the mounted one begins with "/..".
   const fs::path below = fs::path(path).lexically_normal().relative_path();
   for (fs::path at = (root / below).lexically_normal();; at = at.parent_path()) {
     if (const auto limit = read(at)) least = std::min(*limit, least.value_or(*limit));
@@ -73,7 +74,8 @@ auto least_up_to(const fs::path& root, std::string_view path, Read read) {
   }
 }
 
-// The least of what `one` says of each group: by its controllers, "" in version 2, and its path.
+// The least of the values of `one` for all groups: by their controllers, "" in version 2, and their
+// path.
 template <class One>
 auto least_of(std::string_view groups, One one) {
   decltype(one(groups, groups)) least;
@@ -94,17 +96,16 @@ auto least_of(std::string_view groups, One one) {
   return least;
 }
 
-// Whoever may take few addresses maps what it shares, in the program and in each worker, and needs
-// the greater part for all else: for the threads and buffers of libraries, above all.
+// A process with few addresses maps the shared memory in the program and in each worker, and needs
+// most of the rest for other uses: above all threads and buffers of libraries.
 std::optional<std::uint64_t> share_of_addresses() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::nullopt;
   return limit.rlim_cur / 4;
 }
 
-// No more is of use: that many mappings is what a process may have (vm.max_map_count). And there
-// are programs that close each number up to the limit, of which a container may grant a thousand
-// million.
+// More is of no use: a process may have that many mappings (vm.max_map_count). And some programs
+// close each number up to the limit; a container may grant a thousand million.
 constexpr rlim_t most_descriptors = 64 << 10;
 
 constinit std::atomic<bool> is_raised{false};

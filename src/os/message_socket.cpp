@@ -37,9 +37,9 @@ result<void> send_message(const unique_fd& socket, std::span<const std::byte> by
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
-  alignas(cmsghdr) char room[CMSG_SPACE(max_descriptors * sizeof(int))] = {};
+  alignas(cmsghdr) char control[CMSG_SPACE(max_descriptors * sizeof(int))] = {};
   if (!descriptors.empty()) {
-    message.msg_control = room;
+    message.msg_control = control;
     message.msg_controllen = CMSG_SPACE(descriptors.size_bytes());
     cmsghdr* header = CMSG_FIRSTHDR(&message);
     header->cmsg_level = SOL_SOCKET;
@@ -55,14 +55,14 @@ result<void> send_message(const unique_fd& socket, std::span<const std::byte> by
   return {};
 }
 
-result<received_message> receive_message(const unique_fd& socket, std::span<std::byte> room,
+result<received_message> receive_message(const unique_fd& socket, std::span<std::byte> to,
                                          wait_mode how, std::size_t most_descriptors) {
-  iovec part{room.data(), room.size()};
+  iovec part{to.data(), to.size()};
   alignas(cmsghdr) char control[CMSG_SPACE(max_descriptors * sizeof(int))] = {};
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
-  // The kernel closes what finds no room.
+  // The kernel closes descriptors that do not fit.
   if (const std::size_t most = std::min(most_descriptors, max_descriptors); most > 0) {
     message.msg_control = control;
     message.msg_controllen = CMSG_SPACE(most * sizeof(int));
@@ -86,9 +86,9 @@ result<received_message> receive_message(const unique_fd& socket, std::span<std:
   }
   if ((message.msg_flags & MSG_TRUNC) != 0) {
     return error{.code = errc::protocol_violation,
-                 .message = fmt::format("a control message larger than {} bytes", room.size())};
+                 .message = fmt::format("a control message larger than {} bytes", to.size())};
   }
-  // Rounding may have left room for one more.
+  // Rounding may have left space for one more.
   if ((message.msg_flags & MSG_CTRUNC) != 0 || received.descriptors.size() > most_descriptors) {
     return error{.code = errc::protocol_violation,
                  .message = fmt::format("a control message with more than {} descriptors, or more "

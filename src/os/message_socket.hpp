@@ -18,8 +18,8 @@ namespace troupe::os {
 enum class wait_mode : std::uint8_t { blocking, non_blocking };
 
 /// Sends one message with descriptors. Never raises SIGPIPE.
-/// \errors `system_error` with EAGAIN when the other side has not read what was sent before, and
-/// this is not to wait for it.
+/// \errors `system_error` with EAGAIN if the other side has not read earlier messages, and this
+/// call must not wait.
 [[nodiscard]] result<void> send_message(const unique_fd& socket, std::span<const std::byte> bytes,
                                         std::span<const int> descriptors = {},
                                         wait_mode how = wait_mode::blocking);
@@ -29,11 +29,11 @@ struct received_message {
   std::vector<unique_fd> descriptors;
 };
 
-/// Receives one message into `room`, with at most so many descriptors.
-/// \errors `protocol_violation` for a message larger than `room`, or with more descriptors: none of
-/// them stays open; `system_error` with EAGAIN when there is none and this is not to wait.
+/// Receives one message into `to`, with at most so many descriptors.
+/// \errors `protocol_violation` for a message larger than `to`, or with more descriptors: none of
+/// them stays open; `system_error` with EAGAIN if there is none and this call must not wait.
 [[nodiscard]] result<received_message> receive_message(const unique_fd& socket,
-                                                       std::span<std::byte> room, wait_mode how,
+                                                       std::span<std::byte> to, wait_mode how,
                                                        std::size_t most_descriptors = 0);
 
 }  // namespace troupe::os

@@ -25,7 +25,7 @@
 
 namespace troupe::os {
 
-/// Reads as many bytes as there is room for. False when there are fewer, or they cannot be read.
+/// Fills all of `to`. False if there are fewer bytes, or they cannot be read.
 [[nodiscard]] inline bool read_all(const unique_fd& from, std::span<std::byte> to) noexcept {
   while (!to.empty()) {
     const ssize_t got = ::read(from.get(), to.data(), to.size());
@@ -47,16 +47,16 @@ namespace troupe::os {
   return true;
 }
 
-/// A folder of this user's alone, for what one process leaves to the next. Any process and thread
-/// may use the same one. Inline, because plugins use it too, which share no code that the library
-/// does not export.
+/// A folder that only this user may access, for data that one process leaves for the next. Any
+/// process and thread may use the same one. Inline, because plugins use it too, and they share no
+/// code that the library does not export.
 class private_folder {
  public:
-  /// None: there is nothing in it, and nothing can be kept.
+  /// No folder: it is empty, and nothing can be kept.
   private_folder() = default;
-  /// Makes it, with its parents, if it is not there: rights 0700.
-  /// \errors `invalid_argument` for one with another owner, or with rights for others: both are
-  /// said; `system_error`
+  /// Creates it, with its parents, if it does not exist: rights 0700.
+  /// \errors `invalid_argument` for one with another owner, or with rights for others, naming both;
+  /// `system_error`
   [[nodiscard]] static result<private_folder> open(const std::string& path) {
     std::error_code failed;
     const std::filesystem::path parent = std::filesystem::path(path).parent_path();
@@ -85,11 +85,11 @@ class private_folder {
 
   struct file {
     bool there = false;
-    unique_fd content{};  ///< nothing where it is no file of this user's
+    unique_fd content{};  ///< nothing if it is no file of this user's
     std::uint64_t bytes = 0;
   };
   [[nodiscard]] file find(const std::string& name) const noexcept {
-    // A FIFO in its place would be waited for.
+    // Opening a FIFO in its place would block.
     unique_fd content(
         ::openat(get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
     if (!content) return {.there = errno == ELOOP || errno == ENXIO};
@@ -103,8 +103,8 @@ class private_folder {
             .bytes = static_cast<std::uint64_t>(found.st_size)};
   }
 
-  /// The file is these parts one after the other: all of them, or what it was before. Whoever reads
-  /// it checks it, so nobody waits for the disk. False when it cannot be written.
+  /// Replaces the file by the concatenation of these parts: all of them, or it stays as it was.
+  /// Readers check the content, so this does not wait for the disk. False if it cannot be written.
   [[nodiscard]] bool replace(const std::string& name,
                              std::initializer_list<std::span<const std::byte>> parts) const {
     const std::string unfinished = unfinished_name();
@@ -121,21 +121,21 @@ class private_folder {
 
   void remove(const std::string& name) const noexcept { (void)::unlinkat(get(), name.c_str(), 0); }
 
-  /// What is in it, in no order; what `replace` has not finished is there, too.
+  /// Its files, in no order, including those that `replace` has not finished.
   [[nodiscard]] std::vector<std::string> names() const {
     std::vector<std::string> found;
-    // A descriptor of its own: the place in the folder belongs to it.
+    // A descriptor of its own, because the read position belongs to it.
     unique_fd again(::openat(get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     const std::unique_ptr<DIR, close_folder> folder(again ? ::fdopendir(again.get()) : nullptr);
     if (!folder) return found;
-    (void)again.release();                                       // which the folder closes
+    (void)again.release();                                       // now owned by `folder`
     while (const dirent* const one = ::readdir(folder.get())) {  // NOLINT(concurrency-mt-unsafe)
       const std::string_view name = one->d_name;
       if (name != "." && name != "..") found.emplace_back(name);
     }
     return found;
   }
-  /// True for what a process that calls `replace` has not finished, or was ended before it had.
+  /// True for a file that `replace` has not finished, or never will because its process ended.
   [[nodiscard]] static bool is_unfinished(std::string_view name) noexcept {
     return name.starts_with('.');
   }
@@ -147,8 +147,8 @@ class private_folder {
 
   explicit private_folder(unique_fd folder) noexcept : folder_(std::move(folder)) {}
 
-  // No other's: of other objects of this process, and of processes of the same number, which is
-  // another one's in a container, or was an earlier one's.
+  // A unique name: not used by other objects of this process, nor by processes with the same
+  // number, such as one in another container, or an earlier one.
   [[nodiscard]] static std::string unfinished_name() {
     static std::atomic<std::uint64_t> count{0};
     timespec now{};

@@ -24,7 +24,7 @@ namespace {
 
 constexpr int inherited_descriptor = 3;
 
-// Waits until it has ended. Without WNOWAIT it is gone after that.
+// Waits until it has ended. Without WNOWAIT that reaps it.
 int wait_for(pid_t pid, siginfo_t& info, int how) noexcept {
   int outcome = 0;
   do {
@@ -33,11 +33,11 @@ int wait_for(pid_t pid, siginfo_t& info, int how) noexcept {
   return outcome;
 }
 
-// 0, or the code of the failure. Also of what is no pidfd.
+// 0, or the code of the failure; also for a descriptor that is no pidfd.
 int kill_by_pidfd(const unique_fd& pidfd, unsigned whom) noexcept {
   return ::syscall(SYS_pidfd_send_signal, pidfd.get(), SIGKILL, nullptr, whom) == 0 ? 0 : errno;
 }
-// As `exec` takes them.
+// In the form for `exec`.
 std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   std::vector<char*> all;
   all.reserve(texts.size() + 1);
@@ -87,7 +87,7 @@ result<child_process> child_process::spawn(const std::vector<std::string>& argum
   if (environment != nullptr) variables = pointers_to(*environment);
 
   // dup2 onto the same number would keep the close-on-exec flag; every other descriptor of this
-  // library is close-on-exec, so moving the source away from 3 is all there is to do.
+  // library is close-on-exec, so it suffices to move the source away from 3.
   unique_fd source(::fcntl(inherited.get(), F_DUPFD_CLOEXEC, inherited_descriptor + 1));
   if (!source) return system_failure("fcntl(F_DUPFD_CLOEXEC)", errno);
 
@@ -118,7 +118,7 @@ result<child_process> child_process::spawn(const std::vector<std::string>& argum
   }
   child.ending_ = unique_fd(static_cast<int>(::syscall(SYS_pidfd_open, child.pid_, 0)));
   if (!child.ending_) {
-    // One that has ended by now may have been reaped, where this program ignores SIGCHLD.
+    // A process that has already ended may have been reaped, if this program ignores SIGCHLD.
     if (!call_is_refused(errno) && errno != ESRCH)
       return system_failure("pidfd_open", errno, arguments[0]);
     if (auto watched = child.watch_ending(); !watched) return std::move(watched).error();
@@ -137,7 +137,7 @@ child_process child_process::forked(pid_t pid, unique_fd pidfd, unique_fd parent
 void child_process::signal(int number) const noexcept {
   if (!running()) return;
   const long sent = ::syscall(SYS_pidfd_send_signal, ending_.get(), number, nullptr, 0u);
-  // Where there are no pidfds.
+  // Without pidfds.
   if (sent != 0 && errno != ESRCH) ::kill(pid_, number);
 }
 
@@ -160,18 +160,18 @@ result<void> child_process::watch_ending() {
 void child_process::kill() noexcept {
   if (!running()) return;
   if (kill_by_pidfd(ending_, the_process) == ESRCH) {
-    // Somebody else has reaped it, so that its number may be another's by now.
+    // Another thread has reaped it, so its number may be another process's by now.
     kill_by_pidfd(ending_, its_group);
     return;
   }
-  // Until it is reaped both numbers are this child's.
+  // Until it is reaped both numbers belong to this child.
   ::kill(-pid_, SIGKILL);
-  ::kill(pid_, SIGKILL);  // for one that has left its group, or without a pidfd
+  ::kill(pid_, SIGKILL);  // for a child that has left its group, or has no pidfd
 }
 
-// What it leaves to be read by its parent: "ended", whether by a signal, the code.
+// Asks its parent, which answers: "ended", whether by a signal, the code.
 exit_report child_process::reap_by_parent() noexcept {
-  constexpr int longest_ms = 2000;  // a parent that says nothing has ended, or is stopped
+  constexpr int longest_ms = 2000;  // a silent parent has ended, or is stopped
   pollfd end{.fd = ending_.get(), .events = POLLIN, .revents = 0};
   while (::poll(&end, 1, -1) < 0 && errno == EINTR) {
   }
@@ -184,13 +184,13 @@ exit_report child_process::reap_by_parent() noexcept {
   while (::poll(&answer, 1, longest_ms) == 1) {
     const ssize_t got = ::recv(parent_.get(), text, sizeof(text), MSG_DONTWAIT);
     if (got <= 0) break;
-    const std::string_view said(text, static_cast<std::size_t>(got));
+    const std::string_view answer(text, static_cast<std::size_t>(got));
     constexpr std::string_view kind = "ended ";
-    if (!said.starts_with(kind) || said.size() < kind.size() + 3) continue;
+    if (!answer.starts_with(kind) || answer.size() < kind.size() + 3) continue;
     int code = 0;
-    const char* const from = said.data() + kind.size() + 2;
-    if (std::from_chars(from, said.data() + said.size(), code).ec != std::errc()) break;
-    return {.signalled = said[kind.size()] == '1', .code = code, .forked_elsewhere = true};
+    const char* const from = answer.data() + kind.size() + 2;
+    if (std::from_chars(from, answer.data() + answer.size(), code).ec != std::errc()) break;
+    return {.signalled = answer[kind.size()] == '1', .code = code, .forked_elsewhere = true};
   }
   return report;
 }
@@ -207,7 +207,8 @@ exit_report child_process::reap() noexcept {
   }
   siginfo_t info{};
   report.unknown = wait_for(pid_, info, WNOWAIT) != 0;
-  // Where somebody else has reaped it, only a pidfd tells it from another of the same number.
+  // If another thread has reaped it, only a pidfd distinguishes it from another process of the same
+  // number.
   if (!report.unknown || !watcher_.joinable()) kill();
   if (watcher_.joinable()) watcher_.join();
   if (!report.unknown && wait_for(pid_, info, 0) == 0) {

@@ -16,14 +16,14 @@ namespace troupe::os {
 struct exit_report {
   bool signalled = false;
   int code = 0;  ///< exit status, or the signal's number
-  /// Nobody knows: somebody else has reaped it, or children are reaped by nobody.
+  /// The exit status is lost: it was reaped elsewhere, or children are reaped automatically.
   bool unknown = false;
-  bool forked_elsewhere = false;  ///< so the process that has forked it is the one to know
+  bool forked_elsewhere = false;  ///< the process that forked it may know
 };
 
-/// Owns a child process and the process group that it leads: all of that is killed, and the child
-/// is reaped, when it goes out of scope. A process that the child starts is of its group, unless it
-/// leaves it by `setsid` or `setpgid`.
+/// Owns a child process and the process group that it leads: when this is destroyed, the whole
+/// group is killed, and the child is reaped. Processes that the child starts are in its group,
+/// unless they leave it by `setsid` or `setpgid`.
 class child_process {
  public:
   child_process() = default;
@@ -33,14 +33,14 @@ class child_process {
   child_process& operator=(const child_process&) = delete;
   ~child_process();
 
-  /// Starts `arguments[0]` with `inherited` as its descriptor 3, and nothing else but 0 to 2.
+  /// Starts `arguments[0]` with `inherited` as its descriptor 3, and nothing else except 0 to 2.
   /// \errors `system_error` of posix_spawn with the path.
-  /// Its environment is this process's, or that of `environment` ("NAME=value").
+  /// Its environment is this process's, or `environment` ("NAME=value").
   [[nodiscard]] static result<child_process> spawn(
       const std::vector<std::string>& arguments, const unique_fd& inherited,
       const std::vector<std::string>* environment = nullptr);
-  /// Takes over a process that another one has forked, and leads its group already. `parent` is a
-  /// message socket to the one that has: it reaps the process once it is sent "reap", and answers
+  /// Takes over a process that another one has forked, and that already leads its group. `parent`
+  /// is a message socket to its parent: that reaps the process when it gets "reap", and answers
   /// "ended", 1 if by a signal, and the code.
   [[nodiscard]] static child_process forked(pid_t pid, unique_fd pidfd, unique_fd parent) noexcept;
 
@@ -52,8 +52,8 @@ class child_process {
   void kill() noexcept;
   /// Sends it a signal.
   void signal(int number) const noexcept;
-  /// Waits for the end of the process, and kills what is left of its group. After it no store of
-  /// the process can land any more.
+  /// Waits for the end of the process, and kills the rest of its group. After this no store of the
+  /// process can land any more.
   exit_report reap() noexcept;
 
  private:
@@ -61,9 +61,9 @@ class child_process {
   exit_report reap_by_parent() noexcept;
 
   pid_t pid_ = -1;
-  unique_fd ending_;     // a pidfd; where there can be none, an event that `watcher_` signals
+  unique_fd ending_;     // a pidfd; if there are none, an event that `watcher_` signals
   std::thread watcher_;  // waits for the end, until `reap`
-  unique_fd parent_;     // of a process that is not this one's child
+  unique_fd parent_;     // for a process that is not this one's child
 };
 
 }  // namespace troupe::os

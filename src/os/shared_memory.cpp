@@ -23,18 +23,18 @@ int flags_of(protection access) noexcept {
   return PROT_NONE;
 }
 
-// Of a call that changes mappings: no addresses, or no mappings, are left.
+// The error of a call that changes mappings: no addresses, or no mappings, are left.
 error mapping_failure(std::string_view call, int code, std::string_view what) {
   error why = system_failure(call, code, what);
   if (code == ENOMEM) why.code = errc::out_of_memory;
   return why;
 }
 
-// Of fixed size, and not sealed against more seals yet.
+// The size is fixed, but more seals are still possible.
 result<unique_fd> create_memory(const char* name, std::size_t bytes) {
   unique_fd memory(::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!memory) return system_failure("memfd_create", errno, name);
-  // It is made with rights for everybody, whom only its not being found in a folder keeps out.
+  // It is created with rights for all users, and is private only because no folder lists it.
   if (::fchmod(memory.get(), S_IRUSR | S_IWUSR) != 0) return system_failure("fchmod", errno, name);
   // Beyond this limit the next call would not fail, but end the program by SIGXFSZ.
   rlimit largest{};
@@ -98,11 +98,11 @@ result<written_here> create_memory_written_here(const char* name, std::size_t by
 }
 
 result<void> check_received(const unique_fd& memory, std::uint64_t bytes) {
-  // What is no memory of that kind has no seals.
+  // Descriptors of any other kind have no seals.
   const int seals = ::fcntl(memory.get(), F_GET_SEALS);
   if (seals < 0 || (seals & fixed_size) != fixed_size) {
     return error{.code = errc::protocol_violation,
-                 .message = "a descriptor that is no memory of fixed size"};
+                 .message = "the descriptor is not memory of fixed size"};
   }
   struct stat is{};
   if (::fstat(memory.get(), &is) != 0) return system_failure("fstat", errno);

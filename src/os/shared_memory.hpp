@@ -37,23 +37,23 @@ class mapping {
 
 [[nodiscard]] std::size_t page_bytes() noexcept;
 
-/// An unnamed piece of memory to share by descriptor (memfd), of fixed size: sealed against
-/// growing and shrinking, so that no other side can make an access fail, and against more seals, so
-/// that none can keep the next one from mapping it. Nobody else may open it.
+/// Creates an unnamed piece of memory to share by descriptor (memfd), of fixed size: sealed against
+/// growing and shrinking, so that no other process can make an access fail, and against more seals,
+/// so that none can keep the next one from mapping it. Other users cannot open it.
 [[nodiscard]] result<unique_fd> create_shared_memory(const char* name, std::size_t bytes);
 
-/// The same for memory that only its maker writes: nobody can map it writable any more.
+/// The same for memory that only its creator writes: it cannot be mapped writable any more.
 struct written_here {
   unique_fd memory;
-  mapping pages;  ///< the only ones that can be written
+  mapping pages;  ///< the only writable mapping
 };
 [[nodiscard]] result<written_here> create_memory_written_here(const char* name, std::size_t bytes);
 
 /// Maps shared memory anywhere.
 [[nodiscard]] result<mapping> map(const unique_fd& memory, std::size_t bytes, protection access);
 
-/// Checks a descriptor that another process has sent before it is mapped: memory of so many bytes
-/// at least, which nobody can take away.
+/// Checks a descriptor from another process before it is mapped: memory of at least so many bytes,
+/// which cannot be taken away.
 /// \errors `protocol_violation`
 [[nodiscard]] result<void> check_received(const unique_fd& memory, std::uint64_t bytes);
 
@@ -61,11 +61,12 @@ struct written_here {
 [[nodiscard]] result<void> map_over(const unique_fd& memory, std::size_t bytes, protection access,
                                     std::byte* reserved);
 
-/// Keeps mapped pages out of the processes that this one forks from here on.
+/// Keeps mapped pages out of processes that this one forks from here on.
 [[nodiscard]] result<void> keep_from_children(std::byte* at, std::size_t bytes);
 
-/// Reserves address space at `address` exactly, or anywhere when it is null; no memory behind it.
-/// \errors `system_error` with EEXIST when something lies there already.
+/// Reserves address space at `address` exactly, or anywhere if it is null; without memory behind
+/// it.
+/// \errors `system_error` with EEXIST if something is mapped there already.
 [[nodiscard]] result<mapping> reserve(std::byte* address, std::size_t bytes);
 
 /// Changes the access rights of mapped pages.

@@ -8,7 +8,7 @@
 namespace troupe::os {
 namespace {
 
-/// Grows down, from `end` to `begin`. Both 0 where it is not known.
+/// Grows down, from `end` to `begin`. Both 0 if unknown.
 struct extent {
   std::uintptr_t begin = 0;
   std::uintptr_t end = 0;

@@ -8,8 +8,8 @@
 
 namespace troupe::os {
 
-/// While it lives, this thread takes no signals but those that it brings upon itself by a fault;
-/// a thread that it starts begins so.
+/// While this exists, this thread receives no signals except faults that it causes itself; a thread
+/// that it starts inherits that.
 class signals_blocked {
  public:
   signals_blocked() noexcept {
@@ -27,9 +27,9 @@ class signals_blocked {
   sigset_t before_{};
 };
 
-/// Starts a thread of this library's in a program. What a program does with signals is its own:
-/// its handlers run on its own threads, and what it blocks to read from a `signalfd`, or to wait
-/// for, is not delivered to a thread of ours instead. \throws std::system_error
+/// Starts a thread of this library in a program. The program's signal handling is its own: its
+/// handlers run on its own threads, and a signal that it blocks to read from a `signalfd`, or to
+/// wait for, is not delivered to a thread of ours instead. \throws std::system_error
 template <class Thread = std::thread, class Body>
 [[nodiscard]] Thread start_thread(Body&& body) {
   const signals_blocked here;

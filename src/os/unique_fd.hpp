@@ -12,9 +12,9 @@ namespace troupe::os {
 class unique_fd {
  public:
   unique_fd() = default;
-  /// Takes a new descriptor, or -1 with errno. One in the place of a standard stream, which the
-  /// program has closed, moves to the first free place behind them: what anybody prints would be
-  /// written to it, and who opens the stream later would close it. None, with errno, where that
+  /// Takes a new descriptor, or -1 with errno. If it has the place of a standard stream that the
+  /// program has closed, it moves to the first free place behind them: otherwise printed output
+  /// would be written to it, and reopening the stream would close it. Empty, with errno, if that
   /// fails.
   explicit unique_fd(int fd) noexcept : fd_(fd) {
     if (fd < 0 || fd > STDERR_FILENO) return;

@@ -33,8 +33,8 @@ struct common_strides {
     }
   }
 
-  /// True when each dimension steps over all that the smaller ones reach, in both views: then an
-  /// element has only one place in the lattice.
+  /// True if each dimension steps over everything that the smaller ones reach, in both views: then
+  /// an element has only one place in the lattice.
   [[nodiscard]] bool nested() const noexcept {
     std::int64_t reach_a = 0;
     std::int64_t reach_b = 0;
@@ -47,7 +47,7 @@ struct common_strides {
     return true;
   }
 
-  /// True when the views meet; `offset` is from the first element of a to that of b.
+  /// True if the views meet; `offset` is from the first element of a to that of b.
   [[nodiscard]] bool meet(std::size_t from, std::int64_t offset) const noexcept {
     if (from == used) return offset == 0;
     const dimension& d = dimensions[from];
@@ -57,7 +57,7 @@ struct common_strides {
       rest += d.stride;
       --steps;
     }
-    // b begins `steps` ahead of a, or, where it runs over the end of a step, one more.
+    // b begins `steps` ahead of a, or one more if it runs over the end of a step.
     const auto ranges_meet = [&](std::int64_t ahead) { return ahead < d.a && -ahead < d.b; };
     return (ranges_meet(steps) && meet(from + 1, rest)) ||
            (ranges_meet(steps + 1) && meet(from + 1, rest - d.stride));
@@ -67,7 +67,7 @@ struct common_strides {
 }  // namespace
 
 bool share_elements(const any_tensor& a, const any_tensor& b) noexcept {
-  // No view reaches out of its buffer. A worker's have none: there, only what they reach tells.
+  // No view exceeds its buffer. A worker's views have no buffers: there, only their reach counts.
   if (a.buffer() && b.buffer() && a.buffer().get() != b.buffer().get()) return false;
   if (!a.overlaps(b)) return false;
   if (a.type() != b.type()) return true;

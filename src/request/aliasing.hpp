@@ -4,9 +4,8 @@
 
 namespace troupe {
 
-/// True when two views have an element in common. Exact for views that step through memory with
-/// the same strides (blocks, rows and columns of one matrix); otherwise true when the byte ranges
-/// overlap.
+/// True if two views have an element in common. Exact for views with the same strides (blocks, rows
+/// and columns of one matrix); otherwise true if the byte ranges overlap.
 [[nodiscard]] bool share_elements(const any_tensor& a, const any_tensor& b) noexcept;
 
 }  // namespace troupe

@@ -22,14 +22,14 @@ std::string strides_of(const any_tensor& t) {
 
 constexpr std::int64_t limit = std::int64_t{1} << 62;
 
-/// `sum` + `a` · `b`, or false when 62 bits do not hold it.
+/// `sum` + `a` · `b`, or false if that exceeds 62 bits.
 bool add_product(std::int64_t& sum, std::int64_t a, std::int64_t b) {
   std::int64_t product = 0;
   return !__builtin_mul_overflow(a, b, &product) && !__builtin_add_overflow(sum, product, &sum) &&
          sum <= limit;
 }
 
-/// The bytes that a view without negative extents and strides reaches are counted by 62 bits.
+/// Whether the bytes that a view without negative extents and strides reaches fit in 62 bits.
 /// Extents of zero count as one, so that no order of multiplication overflows later.
 bool reach_fits(const any_tensor& t) {
   if (surely_fits(t)) return true;

@@ -14,14 +14,14 @@ struct known_requests {
   std::vector<const request_type*> all;  ///< in the order in which they became known
 };
 
-// Never destroyed: requests become known, and are looked for, until the very end.
+// Never destroyed: requests are added, and searched for, until the very end.
 known_requests& known() {
   static auto& requests = *new known_requests;
   return requests;
 }
 
 std::vector<const request_type*> all_requests() {
-  (void)built_in_requests();  // which makes them known
+  (void)built_in_requests();  // which adds them
   known_requests& requests = known();
   const std::lock_guard lock(requests.mutex);
   std::vector<const request_type*> all = requests.all;

@@ -58,7 +58,7 @@ bool checker::refuse(errc code, std::string_view what) {
 
 std::string checker::value(std::size_t i) const { return value_text(t_, t_.fields[i], request_); }
 
-// The value of the field that a condition looks at, to be put after a sentence.
+// The value of the field that a condition depends on, as an addition to a sentence.
 std::string checker::reason(const condition& c) const {
   if (c.what == condition::test::type_of) {
     return fmt::format("; {} is {}", name(t_.field_at(c.field)),
@@ -88,7 +88,7 @@ bool checker::given(std::size_t i) {
 
 bool checker::groups(std::size_t i) {
   const group_list& list = t_.lists[static_cast<std::size_t>(t_.fields[i].groups)];
-  // Only looked at.
+  // Only read.
   void* const all =
       const_cast<std::byte*>(static_cast<const std::byte*>(request_)) + t_.fields[i].offset;
   const std::size_t count = list.type->size(all);

@@ -22,8 +22,8 @@ class checker {
   [[nodiscard]] result<void> verdict();
 
  private:
-  // Each answers whether the rule holds, and else has said why not. Those that only say why are
-  // kept out of the way of what is checked for each request.
+  // Each returns whether the rule holds, and otherwise has recorded why not. Functions that only
+  // build messages are kept out of the hot path.
 
   // checker.cpp
   [[nodiscard]] bool passes(check_step step);
@@ -67,12 +67,12 @@ class checker {
   }
   [[nodiscard]] std::string value(std::size_t i) const;
 
-  /// What a symbol stands for, once a tensor has said so.
+  /// The value of a symbol, once a tensor has determined it.
   struct meaning {
     std::uint16_t from;  ///< the tensor's field
     std::uint8_t first;  ///< its dimension; of leading extents, the first of `count`
     std::uint8_t count;
-    std::int64_t number;  ///< of a single extent
+    std::int64_t number;  ///< if it is a single extent
   };
   [[nodiscard]] bool knows(std::size_t symbol) const noexcept {
     return (known_ >> symbol & 1) != 0;
@@ -88,13 +88,13 @@ class checker {
   const description_table& t_;
   const void* const request_;
   std::optional<error> failure_;
-  std::size_t place_ = 0;  ///< of the view that is looked at, in a list
-  // A bit for each symbol that has a meaning, and, by their places among the table's tensors, for
-  // each tensor that has elements.
+  std::size_t place_ = 0;  ///< in a list, the index of the current view
+  // A bit for each symbol that has a value, and, by index among the table's tensors, for each
+  // tensor that has elements.
   std::uint32_t known_ = 0;
   std::uint32_t present_ = 0;
   std::uint32_t written_ = 0;
-  // Only what has its bit is initialised: most requests have a few of each.
+  // Only elements with their bit set are initialised: most requests have few of each.
   struct byte_span {
     const std::byte* begin;
     const std::byte* end;

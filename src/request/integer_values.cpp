@@ -17,7 +17,7 @@ bool holds(const scalar& value) {
       return std::in_range<Integer>(value.as<std::uint64_t>());
     case scalar::kind::real:
     case scalar::kind::complex: {
-      // 2^bits is exact in f64 where the type's maximum may not be.
+      // 2^bits is exact in f64, but the type's maximum may not be.
       const double number = value.as<double>();
       constexpr Integer half = std::numeric_limits<Integer>::max() / 2 + 1;
       constexpr double limit = 2.0 * static_cast<double>(half);

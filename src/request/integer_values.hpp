@@ -7,11 +7,11 @@
 
 namespace troupe {
 
-/// Whether an integer type has that value, exactly, whichever kind of number it was given as; false
-/// of every other type.
+/// Whether an integer type has that value, exactly, for any kind of number; false for every other
+/// type.
 [[nodiscard]] bool integer_type_holds(dtype type, const scalar& value);
 
-/// The number as a message shows it; of a complex one the real part.
+/// The number as a message shows it; for a complex one the real part.
 [[nodiscard]] std::string text_of(const scalar& value);
 
 }  // namespace troupe

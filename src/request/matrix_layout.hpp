@@ -7,8 +7,8 @@
 #include <initializer_list>
 #include <optional>
 
-/// How BLAS sees a view. Shared by validation and the backends, so that what is accepted and what
-/// is executed cannot differ.
+/// How BLAS sees a view. Shared by validation and the backends, so that the accepted layout and the
+/// executed one cannot differ.
 namespace troupe::blas {
 
 enum class order : std::uint8_t { column_major, row_major };
@@ -17,8 +17,8 @@ enum class order : std::uint8_t { column_major, row_major };
   return o == order::column_major ? order::row_major : order::column_major;
 }
 
-/// The leading dimension of the matrix in the last two dimensions of `t` when it is taken in order
-/// `o`; 0 when it cannot be. A matrix with one row or one column can be both.
+/// The leading dimension of the matrix in the last two dimensions of `t` in order `o`; 0 if it does
+/// not have that order. A matrix with one row or one column can have both.
 [[nodiscard]] inline std::int64_t leading_dimension(const any_tensor& t, order o) noexcept {
   const int rows = t.rank() - 2;
   const int inner = o == order::column_major ? rows : rows + 1;
@@ -30,13 +30,13 @@ enum class order : std::uint8_t { column_major, row_major };
   return t.stride(outer) >= least ? t.stride(outer) : 0;
 }
 
-/// A matrix as BLAS takes it: its order and leading dimension (0: it cannot be taken).
+/// A matrix for BLAS: its order and leading dimension (0: it has none).
 struct matrix_layout {
   blas::order order = order::column_major;
   std::int64_t ld = 0;
 };
 
-/// The layout of `t`, in order `preferred` where it can be both.
+/// The layout of `t`, in order `preferred` if it has both.
 [[nodiscard]] inline matrix_layout layout_of(const any_tensor& t,
                                              order preferred = order::column_major) noexcept {
   const std::int64_t ld = leading_dimension(t, preferred);
@@ -44,7 +44,7 @@ struct matrix_layout {
   return {other(preferred), leading_dimension(t, other(preferred))};
 }
 
-/// An order in which all of these matrices can be taken, if there is one.
+/// An order that all of these matrices have, if there is one.
 [[nodiscard]] inline std::optional<order> common_order(
     std::initializer_list<const any_tensor*> matrices) noexcept {
   for (const auto o : {order::column_major, order::row_major}) {

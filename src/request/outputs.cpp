@@ -33,7 +33,7 @@ class output_allocator {
       if (!is_missing(i)) continue;
       auto type = type_of(i);
       if (!type) return std::move(type).error();
-      // Which shape applies may depend on the type.
+      // The shape may depend on the type.
       tensor(i) = any_tensor::unowned(nullptr, *type, {0});
       auto extents = extents_of(i);
       tensor(i) = any_tensor();
@@ -67,7 +67,7 @@ class output_allocator {
     return !d.optional;
   }
 
-  // What the request would do with a tensor that is nowhere else: it may update one in place.
+  // The role of a tensor that is passed nowhere else: the request may update one in place.
   [[nodiscard]] bool would_write(std::size_t i) {
     std::byte elsewhere{};
     tensor(i) = any_tensor::unowned(&elsewhere, dtype{}, {0});
@@ -76,7 +76,7 @@ class output_allocator {
     return role == access::write;
   }
 
-  // Row-major, unless the request takes only the other order, or that of what was given.
+  // Row-major, unless the request takes only the other order, or the order of a given tensor.
   void choose_orders(std::span<const std::size_t> made) {
     for (const std::size_t i : made) {
       if (t_.details[i].layout == layout::column_major) make_column_major(i);
@@ -131,7 +131,7 @@ class output_allocator {
     return made->permute(std::span<const int>(back));
   }
 
-  // What does not fit is left to validation.
+  // Mismatches are left to validation.
   void learn_sizes(std::size_t i) {
     const any_tensor& x = tensor(i);
     const std::vector<extent>& extents = shape_of(i);
@@ -155,7 +155,7 @@ class output_allocator {
     return sizes_[static_cast<std::size_t>(e.symbol())];
   }
 
-  // One that no tensor has determined; −1 if there is none.
+  // A symbol that no tensor has determined; −1 if there is none.
   [[nodiscard]] int unknown_symbol(const extent& e) {
     if (!knows(e.symbol())) return e.symbol();
     if (e.is_smaller() && !knows(e.other())) return e.other();
@@ -182,7 +182,7 @@ class output_allocator {
     return all;
   }
 
-  // Of what no tensor says, the description may.
+  // If no tensor determines it, the description may.
   [[nodiscard]] bool knows(int number) {
     std::optional<numbers>& sizes = sizes_[static_cast<std::size_t>(number)];
     const symbol& s = t_.symbols[static_cast<std::size_t>(number)];
@@ -213,7 +213,7 @@ class output_allocator {
     }
     return undetermined(i, "nothing determines its type");
   }
-  // Whether the tensors that are there have the types of a row; nothing where none is there.
+  // Whether the given tensors have the types of a row; nothing if none is given.
   [[nodiscard]] std::optional<bool> row_fits(const type_table& table, std::uint64_t row) {
     std::optional<bool> fits;
     for (std::size_t place = 0; place < table.fields.size(); ++place) {
@@ -240,7 +240,7 @@ class output_allocator {
   std::string_view name_;
   const description_table& t_;
   void* request_;
-  std::vector<std::optional<numbers>> sizes_;  ///< by symbol, once a tensor has said so
+  std::vector<std::optional<numbers>> sizes_;  ///< by symbol, once a tensor has determined it
 };
 
 }  // namespace

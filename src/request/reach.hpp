@@ -7,8 +7,8 @@
 
 namespace troupe {
 
-/// True of most views: no extent or stride is negative, and all have so few bits that the bytes
-/// which the view reaches need not be counted to be known to fit in 62.
+/// True for most views: no extent or stride is negative, and all have so few bits that the view's
+/// bytes certainly fit in 62 bits, without counting them.
 [[nodiscard]] inline bool surely_fits(const any_tensor& t) noexcept {
   std::uint64_t all = 0;
   for (int d = 0; d < t.rank(); ++d)

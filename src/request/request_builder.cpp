@@ -55,7 +55,7 @@ field_kind kind_of(const default_value& v) noexcept {
   return kinds[v.index()];
 }
 
-// Values of a type that is described by its table alone. `context` is the table.
+// Functions for a type that only its table describes. `context` is the table.
 
 void construct(const void* context, void* at) {
   const auto& t = *static_cast<const description_table*>(context);
@@ -80,7 +80,7 @@ constexpr bool has_default =
 
 constexpr std::size_t alignment = alignof(std::max_align_t);
 
-// A table and the defaults of its fields, while they are put together.
+// A table and the defaults of its fields, while they are built.
 class fields_under_way {
  public:
   [[nodiscard]] detail::description_builder builder() noexcept {
@@ -89,7 +89,7 @@ class fields_under_way {
   [[nodiscard]] description_table& table() noexcept { return *table_; }
   [[nodiscard]] bool empty() const noexcept { return table_->fields.empty(); }
 
-  /// Room for a field of that kind. `otherwise` is its default, where it has one.
+  /// Space for a field of that kind. `otherwise` is its default, if it has one.
   std::size_t place(field_kind kind, const default_value& otherwise = {}) {
     std::size_t offset = 0;
     with_type(kind, [&]<class T>(T*) {
@@ -109,7 +109,7 @@ class fields_under_way {
     return table_->fields[static_cast<std::size_t>(named(name) - table_->details.data())].offset;
   }
 
-  /// The type of these fields. It is there until this ends, unless it is kept.
+  /// The type of these fields. It exists until this is destroyed, unless it is kept.
   [[nodiscard]] value_type finish(std::string_view name) {
     description_table& t = *table_;
     t.name = name;
@@ -132,7 +132,7 @@ class fields_under_way {
             .destroy = &destroy,
             .fields = &t};
   }
-  /// For good, as any table.
+  /// Keeps it for good, as any table.
   void keep() noexcept { [[maybe_unused]] const auto* const kept = table_.release(); }
 
   fields_under_way() = default;
@@ -164,7 +164,7 @@ struct request_builder::parts {
     failure = error{.code = errc::invalid_argument,
                     .message = fmt::format("request \"{}\": {}", name, why)};
   }
-  // Of the field that was added last.
+  // The builder of the last field.
   detail::description_builder last() {
     if (fields.empty()) {
       fail("a property of the field before, and there is none");
@@ -173,7 +173,7 @@ struct request_builder::parts {
     }
     return fields.builder();
   }
-  // False where the name is taken.
+  // False if the name is taken.
   bool add(fields_under_way& to, std::string_view field) {
     if (to.named(field) == nullptr) return true;
     fail(fmt::format("it has two fields \"{}\"", field));
@@ -320,7 +320,7 @@ result<const request_type*> request_builder::make() {
     made->reply_name = "struct";
   }
   made->id = detail::id_of(*made);
-  static std::mutex one_at_a_time;  // two threads that make the same type get the same one
+  static std::mutex one_at_a_time;  // threads that make the same type concurrently get the same one
   const std::scoped_lock lock(one_at_a_time);
   if (const request_type* const there = request_named(made->name)) {
     if (there->id == made->id) return there;
@@ -328,7 +328,7 @@ result<const request_type*> request_builder::make() {
     return *parts_->failure;
   }
   detail::add_to_catalogue(*made);
-  // There for good, as the catalogue is.
+  // Kept for good, as the catalogue is.
   parts_->fields.keep();
   if (made->described_reply != nullptr) {
     parts_->reply.keep();

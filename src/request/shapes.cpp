@@ -1,4 +1,4 @@
-// Extents: which numbers symbols stand for, and whether all tensors agree.
+// Extents: the numbers that symbols stand for, and whether all tensors agree.
 #include "request/checker.hpp"
 #include "request/description/text.hpp"
 
@@ -100,8 +100,8 @@ bool checker::extent_fits(std::size_t i, int dimension, const extent& e) {
   if (e.is_number()) return has == e.plus() || wrong_extent(i, dimension, e, e.plus());
   const auto s = static_cast<std::size_t>(e.symbol());
   if (!knows(s)) {
-    // What calculates comes after all that say what symbols stand for; where those are not given,
-    // nothing is known, and so nothing is wrong.
+    // Calculated extents come after all that determine symbols; if those are not given, nothing is
+    // known, and so nothing is wrong.
     if (e.is_plain()) {
       learn(s, {.from = static_cast<std::uint16_t>(i),
                 .first = static_cast<std::uint8_t>(dimension),

@@ -1,4 +1,4 @@
-// Element types, and what values must be.
+// Element types, and the rules of values.
 #include "request/checker.hpp"
 #include "request/description/text.hpp"
 
@@ -47,7 +47,7 @@ bool checker::types(const type_table& table) {
 }
 
 // "c must be one of f16, f32 because a is f16 and b is f16; it is bf16": the first field whose type
-// goes with no row that has the types before it.
+// matches no row with the types before it.
 bool checker::wrong_types(const type_table& table) {
   std::vector<std::uint64_t> rows = table.rows;
   std::vector<std::string> because;

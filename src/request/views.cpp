@@ -1,4 +1,4 @@
-// What a checker asks of each tensor by itself, and of two of them.
+// The checks of a single tensor, and of two of them.
 #include "request/aliasing.hpp"
 #include "request/checker.hpp"
 #include "request/matrix_layout.hpp"
@@ -19,7 +19,7 @@ std::string strides_of(const any_tensor& t) {
                      fmt::join(t.strides(), ", "));
 }
 
-// Each dimension begins where the ones inside of it end.
+// Each dimension begins where the inner ones end.
 bool is_dense(const any_tensor& t) noexcept {
   if (t.empty()) return true;
   std::int64_t step = 1;
@@ -38,7 +38,7 @@ bool is_dense(const any_tensor& t) noexcept {
 
 }  // namespace
 
-// Of a list, with the place in it.
+// For a list, with the index.
 std::string checker::view_name(std::size_t i) const {
   return t_.fields[i].kind == field_kind::tensor ? name(i) : fmt::format("{}[{}]", name(i), place_);
 }
@@ -89,8 +89,8 @@ bool checker::view(std::size_t i, const any_tensor& x, bool is_one) {
   return true;
 }
 
-// What cannot be told at a glance. A tensor without memory is given where it has the rank that is
-// wanted, and no elements.
+// The slow check. A tensor without memory counts as given if it has the required rank, and no
+// elements.
 bool checker::fits(std::size_t i, const any_tensor& x, int rank) {
   if (argument_checks().tensor({name(i), x}, rank).good()) return true;
   const error why = argument_checks().tensor({view_name(i), x}, rank).verdict().error();
@@ -133,7 +133,7 @@ bool checker::lies_well(std::size_t i, const any_tensor& x) {
 bool checker::apart() {
   for (std::uint32_t left = written_; left != 0; left &= left - 1) {
     const auto one = static_cast<unsigned>(std::countr_zero(left));
-    // Of two that are written each pair is looked at once.
+    // A pair of two written tensors is checked once.
     for (std::uint32_t others = present_ & ~(written_ & ((2U << one) - 1)); others != 0;
          others &= others - 1) {
       const auto other = static_cast<unsigned>(std::countr_zero(others));

@@ -40,11 +40,11 @@ std::string json_text(std::string_view text) {
 
 struct trace_file::parts {
   std::unique_ptr<std::FILE, closer> file;
-  std::mutex mutex;                                // guards what follows, and the file
+  std::mutex mutex;                                // guards the following, and the file
   std::set<std::pair<std::int32_t, int>> named{};  // devices (lane -1) and their lanes
   bool is_first = true;
 
-  // With the mutex. What cannot be written is lost: a trace never fails a request.
+  // With the mutex. Write errors are ignored: a trace never fails a request.
   void event(std::string_view text) {
     fmt::print(file.get(), "{}{}", std::exchange(is_first, false) ? "[\n" : ",\n", text);
   }
@@ -60,7 +60,7 @@ struct trace_file::parts {
           device, lane, lane));
     }
   }
-  // One that has no duration: it was refused, or never run as far as is known.
+  // An event without duration: the request was refused, or never ran as far as is known.
   void instant(const traced_request& r, std::string_view what, const error* failure) {
     name_track(r.device, r.lane);
     event(fmt::format(

@@ -4,7 +4,7 @@
 
 namespace troupe::detail {
 
-/// Whoever handed a buffer out and takes it back.
+/// The owner of buffers: hands them out and takes them back.
 class buffer_owner {
  public:
   /// Called once, by the thread that dropped the last reference.

@@ -13,7 +13,7 @@ error invalid(std::string message) {
   return error{.code = errc::invalid_argument, .message = std::move(message)};
 }
 
-// Their product with 0 counted as 1, or nothing when one is negative or there are too many.
+// Their product, counting 0 as 1; nothing if one is negative or the product is too large.
 std::optional<std::int64_t> elements_named(std::span<const std::int64_t> extents) noexcept {
   std::int64_t product = 1;
   for (const std::int64_t extent : extents) {
@@ -76,7 +76,7 @@ bool any_tensor::packed() const noexcept {
   for (int i = rank_ - 1; i >= 0; --i) {
     if (extent(i) == 0) return true;
     if (extent(i) != 1 && stride(i) != step) return false;
-    // Extents that nobody has checked, of a request that is printed, say.
+    // The extents may be unchecked, for example those of a request that is printed.
     if (__builtin_mul_overflow(step, extent(i), &step)) return false;
   }
   return true;
@@ -156,7 +156,7 @@ result<any_tensor> any_tensor::slice(int dimension, std::int64_t begin, std::int
   any_tensor view = *this;
   const auto d = static_cast<std::size_t>(dimension);
   view.extents_[d] = end == begin ? 0 : (end - begin - 1) / step + 1;
-  // A step over everything is never taken, and its product might not fit.
+  // The step of a single index is never used, and its product might overflow.
   if (view.extents_[d] > 1) view.strides_[d] = stride(dimension) * step;
   if (view.extents_[d] > 0) view.address_ += begin * stride(dimension) * size_of(type_);
   return view;

@@ -9,12 +9,12 @@
 
 namespace troupe::testing {
 
-/// Runs an actor when it is told to, on the thread that tells it. For one thread.
+/// Runs an actor on request, on the calling thread. For one thread.
 class manual_dispatcher : public detail::turn_dispatcher {
  public:
   void enqueue(detail::actor_cell& cell) noexcept override { ready_.push_back(&cell); }
 
-  /// Lets one ready actor take a turn; false when there is none.
+  /// Lets one ready actor take a turn; false if there is none.
   bool step() noexcept {
     while (!ready_.empty()) {
       const auto chosen = ready_.begin() + static_cast<std::ptrdiff_t>(choose(ready_));
@@ -40,7 +40,7 @@ class manual_dispatcher : public detail::turn_dispatcher {
     if (!state.ready()) state.park_until(deadline);
   }
 
-  bool make_room(detail::actor_cell& cell, const detail::message&) noexcept override {
+  bool await_capacity(detail::actor_cell& cell, const detail::message&) noexcept override {
     return !cell.dead() && step();
   }
 
@@ -48,7 +48,7 @@ class manual_dispatcher : public detail::turn_dispatcher {
   void join() noexcept override {}
 
  protected:
-  /// Whose turn it is, of at least one in the order in which they became ready.
+  /// Chooses the next of at least one actor, in the order in which they became ready.
   virtual std::size_t choose(const std::deque<detail::actor_cell*>& ready) noexcept = 0;
 
  private:

@@ -21,7 +21,7 @@ class virtual_timers final : public timer_service {
   }
   void cancel(timer_id id) noexcept override { (void)heap_.cancel(id); }
 
-  /// Rings the first alarm up to `limit`, at its time; false when there is none.
+  /// Rings the first alarm up to `limit`, at its time; false if there is none.
   bool ring_next(time_point limit) {
     const auto next = heap_.next();
     if (!next || *next > limit) return false;

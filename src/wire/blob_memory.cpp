@@ -46,14 +46,14 @@ void blob_memory::tell_news() noexcept {
 
 result<void> blob_memory::publish(std::span<const std::byte> key,
                                   std::span<const std::byte> content, std::uint32_t loader) {
-  const std::uint64_t room = bytes_ - sizeof(blob_header);
+  const std::uint64_t capacity = bytes_ - sizeof(blob_header);
   const std::uint64_t wanted = (key.size() + content.size() + unit - 1) / unit * unit;
   std::uint64_t begin = header_->used.load(std::memory_order_relaxed);
   do {
-    if (begin > room || wanted > room - begin || begin % unit != 0) {
+    if (begin > capacity || wanted > capacity - begin || begin % unit != 0) {
       return error{.code = errc::out_of_memory,
                    .message = fmt::format("a blob of {} bytes: the program keeps {} of at most {}",
-                                          wanted, begin, room)};
+                                          wanted, begin, capacity)};
     }
   } while (!header_->used.compare_exchange_weak(begin, begin + wanted, std::memory_order_relaxed));
   const std::uint64_t offset = sizeof(blob_header) + begin;
@@ -85,7 +85,7 @@ result<void> blob_memory::publish(std::span<const std::byte> key,
   }
   return error{
       .code = errc::out_of_memory,
-      .message = fmt::format("the program keeps {} blobs, which are the most", most_blobs)};
+      .message = fmt::format("the program already keeps {} blobs, the maximum", most_blobs)};
 }
 
 std::optional<blob_memory::blob> blob_memory::at(std::size_t place) const {
@@ -98,7 +98,7 @@ std::optional<blob_memory::blob> blob_memory::at(std::size_t place) const {
       content_bytes > bytes_ - offset - key_bytes) {
     return std::nullopt;
   }
-  // A copy, so that what was checked is what is used.
+  // A copy, so that the checked bytes are the ones that are used.
   blob found;
   found.key.assign(base() + offset, base() + offset + key_bytes);
   found.content.assign(base() + offset + key_bytes, base() + offset + key_bytes + content_bytes);
@@ -145,7 +145,7 @@ bool blob_memory::begin_loading(std::span<const std::byte> key, std::span<const 
            before == loader;
     return false;
   });
-  // Without room there is no note of it, which is as good as it can be.
+  // If there is no space, the loading goes unrecorded, which does no harm.
   if (!there) (void)publish(key, content, loader);
   return mine;
 }

@@ -10,18 +10,18 @@
 #include <span>
 #include <vector>
 
-/// The memory in which a program keeps what one worker's libraries leave to the next
-/// (`kept_blobs`). The program makes it, and never reads it; all workers of the device read and
-/// write it, and any of them may die, or go mad, at any moment.
+/// The memory in which a program keeps data that one worker's libraries leave for the next
+/// (`kept_blobs`). The program creates it, and never reads it; all workers of the device read and
+/// write it, and any of them may die or misbehave at any moment.
 ///
-/// An entry says where its blob lies. Its writer reserves the bytes (`used`), writes them, claims a
-/// free entry, fills it in and publishes it (release); afterwards it is at most dropped, and given
-/// out no more. Beside it lies who loads it (its process), if that has not ended: a process that
-/// finds another's there leaves it alone. A writer that dies in between leaves bytes, and perhaps
-/// an entry, that nobody uses. A reader that has seen `published` (acquire) copies what the entry
-/// names, within the bounds of the memory, and compares the copy's digest with the entry's: what is
-/// damaged, or is written again by whoever reserved the same bytes after `used` was overwritten, is
-/// not there.
+/// An entry locates a blob. Its writer reserves the bytes (`used`), writes them, claims a free
+/// entry, fills it in and publishes it (release); after that the entry can only be dropped. Beside
+/// it is the process that is loading the blob, unless it has finished: another process that finds
+/// it leaves the blob alone. A writer that dies in between leaves unused bytes, and perhaps an
+/// unused entry. A reader that has seen `published` (acquire) copies the blob, within the bounds of
+/// the memory, and compares the copy's digest with the entry's. A blob that is damaged, or
+/// overwritten because a process reserved the same bytes after `used` was corrupted, counts as
+/// missing.
 namespace troupe::wire {
 
 inline constexpr std::uint64_t blob_memory_bytes = std::uint64_t{64} << 20;
@@ -30,7 +30,7 @@ inline constexpr std::size_t most_blobs = 1024;
 struct alignas(64) blob_entry {
   enum state : std::uint32_t { unused, claimed, published, dropped };
 
-  // Relaxed, but for `what`, which publishes the others.
+  // Relaxed, except `what`, which publishes the others.
   std::atomic<std::uint32_t> what{unused};
   std::atomic<std::uint32_t> key_bytes{0};
   std::atomic<std::uint64_t> offset{
@@ -43,12 +43,12 @@ struct alignas(64) blob_entry {
 struct blob_header {
   std::atomic<std::uint64_t> used{0};  ///< bytes, from the end of the header
   alignas(64) std::atomic<std::uint32_t> news{
-      0};  ///< raised with each blob; who waits sleeps on it
+      0};  ///< raised with each blob; waiting processes sleep on it
   blob_entry entries[most_blobs];
-  std::atomic<std::uint32_t> loaders[most_blobs];  ///< relaxed; 0: nobody
+  std::atomic<std::uint32_t> loaders[most_blobs];  ///< relaxed; 0: none
 };
 
-/// One process's view of that memory, which fresh is zero.
+/// One process's view of that memory, which is zero at first.
 class blob_memory {
  public:
   struct blob {
@@ -57,28 +57,28 @@ class blob_memory {
     std::uint32_t loader = 0;  ///< the process that has begun to load it
   };
 
-  /// `at` is mapped for as long as this is used, `bytes` of it, at least `sizeof(blob_header)`.
+  /// `at` is mapped while this exists: `bytes` of it, at least `sizeof(blob_header)`.
   blob_memory(std::byte* at, std::uint64_t bytes) noexcept
       : header_(reinterpret_cast<blob_header*>(at)), bytes_(bytes) {}
 
-  /// Drops what another process of those under the same key has begun to load.
-  /// \errors `out_of_memory` with what there is room for
+  /// Publishes a blob. Drops a blob of the same key that another process has begun to load.
+  /// \errors `out_of_memory` with the space that there is
   result<void> publish(std::span<const std::byte> key, std::span<const std::byte> content,
                        std::uint32_t loader = 0);
-  /// The last one that is undamaged.
+  /// The last undamaged one.
   [[nodiscard]] std::optional<blob> find(std::span<const std::byte> key) const;
   [[nodiscard]] std::optional<blob> at(std::size_t place) const;
-  /// Notes that a process loads what is found under a key, which is published if there is nothing.
-  /// False where another does.
+  /// Records that a process loads the blob of a key, and publishes that blob if there is none.
+  /// False if another process is loading it.
   [[nodiscard]] bool begin_loading(std::span<const std::byte> key,
                                    std::span<const std::byte> content, std::uint32_t loader);
   void end_loading(std::span<const std::byte> key, std::uint32_t loader);
-  /// All that is published under a key.
+  /// Drops all blobs of a key.
   void drop(std::span<const std::byte> key);
   [[nodiscard]] std::atomic<std::uint32_t>& news() const noexcept { return header_->news; }
 
  private:
-  /// Calls `use` with each place of a key, the last first, until it answers false.
+  /// Calls `use` with each place of a key, the last one first, until it returns false.
   template <class Use>
   void each(std::span<const std::byte> key, Use use) const;
   void tell_news() noexcept;

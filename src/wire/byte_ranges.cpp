@@ -7,7 +7,7 @@
 namespace troupe::wire {
 namespace {
 
-/// Makes one of each range and the one before it for which `belong` says so.
+/// Joins each range with the one before it if `belong` says so.
 template <class Belong>
 void unite(std::vector<byte_range>& sorted, Belong belong) {
   std::size_t kept = 0;
@@ -47,7 +47,7 @@ void coarsen(std::vector<byte_range>& joined, std::size_t most) {
       gaps.clear();
       for (auto right = first + 1; right != last; ++right)
         gaps.push_back(right->begin - (right - 1)->end);
-      // Of the gaps `most` less one stay; what comes next in width goes, and all that are narrower.
+      // `most` less one gaps stay; the next in width is closed, and all narrower ones.
       const auto widest_to_go = gaps.begin() + static_cast<std::ptrdiff_t>(most - 1);
       std::ranges::nth_element(gaps, widest_to_go, std::greater<>());
       const auto as_wide = std::count(gaps.begin(), widest_to_go, *widest_to_go);
@@ -74,7 +74,7 @@ bool meet(std::span<const byte_range> one, std::span<const byte_range> other) no
   auto b = other.begin();
   while (a != one.end() && b != other.end()) {
     if (a->buffer == b->buffer && a->begin < b->end && b->begin < a->end) return true;
-    // Whichever ends first meets nothing that comes later in the other list.
+    // The one that ends first meets nothing later in the other list.
     if (std::tie(a->buffer, a->end) < std::tie(b->buffer, b->end)) {
       ++a;
     } else {

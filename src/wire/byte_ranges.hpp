@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-/// What long lists of operands have in common, without comparing each with each: lists are sorted,
-/// which costs n log n, and gone through once.
+/// Intersects long lists of operands without comparing each with each: lists are sorted, which
+/// costs n log n, and traversed once.
 namespace troupe::wire {
 
 /// Lists up to this length are compared each with each, which takes no memory.
@@ -21,16 +21,16 @@ struct byte_range {
   bool operator==(const byte_range&) const = default;
 };
 
-/// Sorts by buffer and place, and makes one of those that touch or overlap: the same bytes in the
-/// fewest ranges. Empty ones are dropped.
+/// Sorts by buffer and place, and joins ranges that touch or overlap: the same bytes in the fewest
+/// ranges. Empty ones are dropped.
 void join(std::vector<byte_range>& ranges);
 
-/// Makes one of neighbours until no buffer has more than `most` ranges, which is at least 1: those
-/// go first that have the least between them, and that is in the range from then on. Takes what
-/// `join` has left, and leaves the same.
+/// Joins neighbours until no buffer has more than `most` ranges, at least 1. Those with the
+/// smallest gaps are joined first, and the gap is in the range from then on. Takes the result of
+/// `join`, and keeps its form.
 void coarsen(std::vector<byte_range>& joined, std::size_t most);
 
-/// True when a byte is in both lists, each of which `join` has left.
+/// True if any byte is in both lists, each of them a result of `join`.
 [[nodiscard]] bool meet(std::span<const byte_range> one,
                         std::span<const byte_range> other) noexcept;
 

@@ -9,21 +9,22 @@
 #include <string>
 #include <vector>
 
-/// How the fields of a request, or of a described reply, become bytes and back. Little-endian,
-/// unaligned: tensors and what varies in length in the order of the description, then the values as
-/// they lie in the request. A tensor is {buffer id, type, rank, space, present, offset, extents,
-/// strides}; a list or a text is its length and its elements. The reader trusts nothing: every
+/// The encoding of the fields of a request, or of a described reply. Little-endian, unaligned:
+/// tensors and fields of varying length in the order of the description, then the values with their
+/// layout in the request. A tensor is {buffer id, type, rank, space, present, offset, extents,
+/// strides}; a list or a text is its length and its elements. The reader trusts nothing: it checks
+/// every length, type, rank, enumerator, range and alignment before use.
 /// length, type, rank, enumerator, range and alignment is checked before it is used.
 namespace troupe::wire {
 
-/// Tensors that one list of a request may hold. A null tensor takes one byte on the wire and many
-/// in memory, so the length of the bytes alone bounds too little.
+/// The most tensors in one list of a request. A null tensor takes one byte on the wire and many in
+/// memory, so the length of the bytes alone is too weak a bound.
 inline constexpr std::uint64_t max_list_tensors = 65'536;
-/// Groups that one list may hold: likewise.
+/// The most groups in one list, for the same reason.
 inline constexpr std::uint64_t max_list_groups = 65'536;
 
-/// Where a tensor that is there has its parts, in bytes after the one that holds its rank plus one.
-/// Its extents follow, then its strides.
+/// The offsets of the parts of a tensor that is present, in bytes after the byte that holds its
+/// rank plus one. Its extents follow, then its strides.
 struct tensor_layout {
   static constexpr std::size_t type = 0;
   static constexpr std::size_t space = 1;
@@ -39,7 +40,7 @@ struct tensor_layout {
   }
 };
 
-/// Where the tensors of a space lie: the same addresses in every process.
+/// The address range of a space: the same in every process.
 struct address_range {
   std::byte* base = nullptr;
   std::uint64_t mapped_bytes = 0;  ///< from `base` on
@@ -48,7 +49,7 @@ struct address_range {
 /// The two spaces of a device, indexed by `memory_space`.
 using address_ranges = std::array<address_range, 2>;
 
-/// One tensor of a request as hazards and recovery see it.
+/// One tensor of a request, as hazards and recovery see it.
 struct operand {
   std::uint32_t buffer = 0;
   memory_space space{};
@@ -57,13 +58,13 @@ struct operand {
   std::uint64_t end = 0;
 };
 
-/// Tells what each tensor is on the wire, and takes note of its use.
+/// Locates each tensor for the wire, and records its use.
 class operand_source {
  public:
   struct place {
     std::uint32_t buffer = 0;
     memory_space space{};
-    std::uint64_t offset = 0;  ///< of the view's first element
+    std::uint64_t offset = 0;  ///< the view's first element
   };
   /// Called once for each tensor that is not null.
   [[nodiscard]] virtual result<place> locate(std::string_view field, const any_tensor& t,
@@ -73,17 +74,18 @@ class operand_source {
   ~operand_source() = default;
 };
 
-/// Writes the fields of `r` into `room` as far as it reaches, and answers the bytes that the whole
-/// takes: more than `room` has means that nothing useful was written.
-/// A step that an extent below two never takes is written as at most `max_elements`.
+/// Writes the fields of `r` into `to` as far as they fit, and returns the bytes that all of them
+/// take: if that is more than `to` has, nothing useful was written.
+/// A stride that is never used, because its extent is below two, is written as at most
+/// `max_elements`.
 /// \errors the first failure of `locate`; `size_overflow` for a list above `max_list_tensors`;
 /// `invalid_argument` for an enumerator that its enumeration does not have.
 [[nodiscard]] result<std::size_t> encode(const value_type& type, const void* r,
-                                         std::span<std::byte> room, operand_source& operands);
+                                         std::span<std::byte> to, operand_source& operands);
 
-/// Fills a default-constructed request from its bytes, and lists its operands (what was in the list
-/// is dropped). Tensors point into `ranges`.
-/// \errors `protocol_violation` with the field and the value that cannot be.
+/// Fills a default-constructed request from its bytes, and lists its operands (earlier ones in the
+/// list are dropped). Tensors point into `ranges`.
+/// \errors `protocol_violation` with the field and the invalid value.
 [[nodiscard]] result<void> decode(const value_type& type, void* r, std::span<const std::byte> bytes,
                                   const address_ranges& ranges, std::vector<operand>& operands);
 

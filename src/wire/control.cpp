@@ -7,7 +7,7 @@
 namespace troupe::wire {
 namespace {
 
-// 0 for a kind that is none.
+// 0 for an unknown kind.
 std::size_t bytes_of(control kind) noexcept {
   switch (kind) {
     case control::hello:
@@ -37,24 +37,24 @@ std::size_t bytes_of(control kind) noexcept {
 
 }  // namespace
 
-bool list_paths(std::span<const std::string> paths, std::span<char> room) noexcept {
-  std::ranges::fill(room, '\0');
+bool list_paths(std::span<const std::string> paths, std::span<char> to) noexcept {
+  std::ranges::fill(to, '\0');
   for (const std::string& path : paths) {
-    if (path.empty() || path.find('\0') != std::string::npos || path.size() >= room.size()) {
+    if (path.empty() || path.find('\0') != std::string::npos || path.size() >= to.size()) {
       return false;
     }
-    path.copy(room.data(), path.size());
-    room = room.subspan(path.size() + 1);
+    path.copy(to.data(), path.size());
+    to = to.subspan(path.size() + 1);
   }
   return true;
 }
 
-std::vector<std::string> listed_paths(std::span<const char> room) {
+std::vector<std::string> listed_paths(std::span<const char> bytes) {
   std::vector<std::string> paths;
-  while (!room.empty() && room.front() != '\0') {
-    const auto end = std::ranges::find(room, '\0');
-    paths.emplace_back(room.begin(), end);
-    room = room.subspan(std::min(paths.back().size() + 1, room.size()));
+  while (!bytes.empty() && bytes.front() != '\0') {
+    const auto end = std::ranges::find(bytes, '\0');
+    paths.emplace_back(bytes.begin(), end);
+    bytes = bytes.subspan(std::min(paths.back().size() + 1, bytes.size()));
   }
   return paths;
 }

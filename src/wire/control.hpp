@@ -8,10 +8,10 @@
 #include <vector>
 
 /// Messages of the control socket between the supervisor and one worker: everything that is rare.
-/// In order: the worker says hello; the program configures it, gives it all memory, protects what
-/// is frozen and says begin; the worker answers ready or failed, and says when it is warm, which
-/// may be later. After that: changes of memory, ping, failed when its context is lost, and the end
-/// of the socket, which ends the worker.
+/// In order: the worker says hello; the program configures it, gives it all memory, protects frozen
+/// ranges and says begin; the worker answers ready or failed, and reports when it is warm, perhaps
+/// later. After that: changes of memory, ping, failed if its context is lost, and the end of the
+/// socket, which ends the worker.
 namespace troupe::wire {
 
 enum class control : std::uint32_t {
@@ -20,8 +20,8 @@ enum class control : std::uint32_t {
   begin,         ///< program → worker, with a number: bring the backend up
   ready,         ///< worker → program, with that number: mapped, loaded, able to serve
   warm,          ///< worker → program: every library is loaded
-  failed,        ///< worker → program: cannot be used, and why
-  missing,       ///< worker → program, before ready: a library cannot be used, and why
+  failed,        ///< worker → program: cannot be used, with the reason
+  missing,       ///< worker → program, before ready: a library cannot be used, with the reason
   map,           ///< program → worker: more memory, with its descriptor
   unmap,         ///< program → worker: less memory
   share,         ///< program → worker: host memory is used up to here
@@ -43,7 +43,7 @@ struct shared_range {
   std::uint64_t bytes = 0;
 };
 
-/// Of `configure_message::lane_threads`: more than any machine has processors.
+/// A bound for `configure_message::lane_threads`: more than any machine has processors.
 inline constexpr std::uint32_t most_lane_threads = 4096;
 
 /// Its descriptors, in order: mailbox, doorbells, worker segment, the program's eventfd, blob
@@ -55,11 +55,11 @@ struct configure_message {
   std::uint64_t mailbox_bytes = 0;
   shared_range ranges[2]{};  ///< by `memory_space`
   std::uint32_t fault_injection = 0;
-  std::uint32_t warm_first = 0;  ///< it is to be warm before it is ready
+  std::uint32_t warm_first = 0;  ///< it must be warm before it is ready
   char plugin[1024]{};           ///< the backend's path
-  char device[64]{};      ///< which device of the backend; empty where it has none of its own
-  char libraries[512]{};  ///< enabled libraries, separated by spaces; empty for all
-  char plugins[4096]{};   ///< paths of the user's plugins, each ended by a zero
+  char device[64]{};             ///< the backend's device; empty if it has none of its own
+  char libraries[512]{};         ///< enabled libraries, separated by spaces; empty for all
+  char plugins[4096]{};          ///< paths of the user's plugins, each ended by a zero
 };
 inline constexpr std::size_t configure_descriptors = 5;
 
@@ -69,7 +69,7 @@ struct memory_message {
   std::uint32_t space = 0;  ///< `memory_space`
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
-  std::uint64_t version = 0;  ///< changes of the program's memory, this one counted
+  std::uint64_t version = 0;  ///< count of changes of the program's memory, including this one
 };
 
 struct protect_message {
@@ -80,17 +80,17 @@ struct protect_message {
   std::uint64_t bytes = 0;
 };
 
-/// `begin`, `ready`, `warm`, `protect_done`, `ping` and `pong` carry a number and no more.
+/// `begin`, `ready`, `warm`, `protect_done`, `ping` and `pong` carry only a number.
 struct plain_message {
   control kind{};
-  /// Of `protect_done`: errno or the driver's code where there was no room for the change.
+  /// For `protect_done`: errno or the driver's code if the system refused the change.
   std::uint32_t code = 0;
   std::uint64_t id = 0;
 };
 
 struct failed_message {
   control kind = control::failed;
-  /// 1 where the queues have failed with what ran in them; 0 where what else the process does has.
+  /// 1 if the queues failed with the requests in them; 0 if the process failed elsewhere.
   std::uint32_t of_queues = 0;
   reply_slot why;  ///< as a reply carries an error
 };
@@ -113,14 +113,14 @@ union any_message {
   any_message() : kind{} {}
 };
 
-/// Writes paths into the room of a message, each ended by a zero, and zeroes the rest. False where
-/// they find no room, or one is empty or has a zero in it.
-[[nodiscard]] bool list_paths(std::span<const std::string> paths, std::span<char> room) noexcept;
-/// The paths that are there. Of any bytes: one that no zero ends is cut where the room ends.
-[[nodiscard]] std::vector<std::string> listed_paths(std::span<const char> room);
+/// Writes paths into the bytes of a message, each ended by a zero, and zeroes the rest. False if
+/// they do not fit, or one is empty or contains a zero.
+[[nodiscard]] bool list_paths(std::span<const std::string> paths, std::span<char> to) noexcept;
+/// Reads these paths from any bytes: a path without a zero ends with the bytes.
+[[nodiscard]] std::vector<std::string> listed_paths(std::span<const char> bytes);
 
-/// Checks that what was received is a message of a known kind and no shorter or longer than that,
-/// so that every field of it may be read.
+/// Checks that the received bytes are a message of a known kind and have exactly its size, so that
+/// every field of it may be read.
 /// \errors `protocol_violation` with the kind and the size
 [[nodiscard]] result<void> check_whole(const any_message& message, std::size_t received_bytes);
 

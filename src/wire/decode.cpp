@@ -105,7 +105,7 @@ class decoder {
       tensor(name, t);
   }
   void groups(std::string_view name, const group_list& list, void* to) {
-    // A group takes a byte at least, so the bytes left bound their number.
+    // A group takes at least one byte, so the remaining bytes bound their number.
     const auto size = length(name, 1);
     if (!size) return;
     if (*size > max_list_groups) return fail(name, fmt::format("{} groups", *size));
@@ -130,9 +130,9 @@ class decoder {
     if (type >= dtype_count) return fail(name, fmt::format("element type {}", type));
     if (space >= ranges_.size()) return fail(name, fmt::format("memory space {}", space));
 
-    // The farthest element and the number of elements, with no step that can overflow unseen. Both
-    // are bounded even where an extent of 0 leaves no elements, because whoever handles the view
-    // multiplies before it meets the 0.
+    // Computes the farthest element and the number of elements without unnoticed overflow. Both are
+    // bounded even if an extent of 0 leaves no elements, because users of the view multiply before
+    // they meet the 0.
     std::int64_t extents[max_rank];
     std::int64_t strides[max_rank];
     std::int64_t last = 0;
@@ -152,13 +152,13 @@ class decoder {
       if (__builtin_mul_overflow(elements, extent, &elements) || elements > max_elements ||
           __builtin_mul_overflow(extent - 1, strides[i], &reached) ||
           __builtin_add_overflow(last, reached, &last) || last > max_elements) {
-        return fail(name, fmt::format("extent {} with stride {} in dimension {}: more elements "
-                                      "than can be",
+        return fail(name, fmt::format("extent {} with stride {} in dimension {}: too many "
+                                      "elements",
                                       extents[i], strides[i], i));
       }
     }
     const auto element_bytes = static_cast<std::uint64_t>(size_of(static_cast<dtype>(type)));
-    // What every buffer of ours satisfies, and what the processor wants of an element's parts.
+    // True for every buffer of ours, and required by the processor for an element's parts.
     if (const auto alignment = std::min<std::uint64_t>(element_bytes, 8); offset % alignment != 0) {
       return fail(name, fmt::format("offset {} is no multiple of {}", offset, alignment));
     }
@@ -184,7 +184,7 @@ class decoder {
     return at != nullptr;
   }
 
-  // Where the next bytes are, or null once that many are not there.
+  // The address of the next bytes, or null if there are not that many.
   [[nodiscard]] const std::byte* claim(std::string_view name, std::size_t bytes) {
     if (failure_) return nullptr;
     if (bytes > bytes_.size() - used_) {
@@ -196,7 +196,7 @@ class decoder {
     return at;
   }
 
-  // A length that the bytes left can hold, so that nothing is allocated on the word of the sender.
+  // A length that the remaining bytes can hold, so that the sender cannot cause a large allocation.
   std::optional<std::size_t> length(std::string_view name, std::size_t element_bytes) {
     std::uint64_t count = 0;
     if (!take(name, &count, sizeof(count))) return std::nullopt;
@@ -222,8 +222,8 @@ class decoder {
   std::optional<error> failure_;
 };
 
-// Roles may depend on fields that come after the tensor (a beta of zero), so they are read once
-// all fields are there. Null tensors have no operand.
+// Roles may depend on fields after the tensor (a beta of zero), so they are read once all fields
+// are known. Null tensors have no operand.
 class role_reader {
  public:
   explicit role_reader(std::vector<operand>& operands) noexcept : operands_(operands) {}
@@ -249,7 +249,7 @@ class role_reader {
     if (!t.null() && next_ < operands_.size()) operands_[next_++].role = role;
   }
   void groups(const group_list& list, const void* at) noexcept {
-    void* const all = const_cast<void*>(at);  // only looked at
+    void* const all = const_cast<void*>(at);  // only read
     const std::byte* one = list.type->data(all);
     for (std::size_t left = list.type->size(all); left > 0; --left, one += list.type->stride)
       fields(*list.of, one);

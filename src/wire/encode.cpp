@@ -12,8 +12,8 @@ namespace {
 
 class encoder {
  public:
-  encoder(std::span<std::byte> room, operand_source& operands) noexcept
-      : room_(room), operands_(operands) {}
+  encoder(std::span<std::byte> to, operand_source& operands) noexcept
+      : to_(to), operands_(operands) {}
 
   void fields(const description_table& t, const void* request) {
     for (const wire_part& part : t.wire) {
@@ -78,8 +78,8 @@ class encoder {
     for (int d = 0; d < rank; ++d) {
       const std::size_t step = static_cast<std::size_t>(d) * sizeof(std::int64_t);
       const std::int64_t extent = t.extent(d);
-      // The step of a single element is never taken, so that it may be any number; but the reader
-      // takes no more than this one.
+      // The stride of a single element is never used, so it may be any number; but the reader
+      // accepts none larger than this.
       const std::int64_t stride = extent > 1 ? t.stride(d) : std::min(t.stride(d), max_elements);
       std::memcpy(at + tensor_layout::extents + step, &extent, sizeof(extent));
       std::memcpy(at + tensor_layout::strides(rank) + step, &stride, sizeof(stride));
@@ -99,7 +99,7 @@ class encoder {
     }
   }
   void groups(const group_list& list, const void* at) {
-    void* const all = const_cast<void*>(at);  // only looked at
+    void* const all = const_cast<void*>(at);  // only read
     const std::size_t count = list.type->size(all);
     put(static_cast<std::uint64_t>(count));
     const std::byte* one = list.type->data(all);
@@ -120,14 +120,14 @@ class encoder {
     std::byte* const at = claim(bytes);
     if (at != nullptr && bytes != 0) std::memcpy(at, from, bytes);
   }
-  // Room for the next bytes, or null once there is none; what they take is counted in any case.
+  // Space for the next bytes, or null if there is none left; counts them in any case.
   [[nodiscard]] std::byte* claim(std::size_t bytes) noexcept {
-    std::byte* const at = used_ + bytes <= room_.size() ? room_.data() + used_ : nullptr;
+    std::byte* const at = used_ + bytes <= to_.size() ? to_.data() + used_ : nullptr;
     used_ += bytes;
     return at;
   }
 
-  std::span<std::byte> room_;
+  std::span<std::byte> to_;
   operand_source& operands_;
   std::size_t used_ = 0;
   std::optional<error> failure_;
@@ -135,9 +135,9 @@ class encoder {
 
 }  // namespace
 
-result<std::size_t> encode(const value_type& type, const void* r, std::span<std::byte> room,
+result<std::size_t> encode(const value_type& type, const void* r, std::span<std::byte> to,
                            operand_source& operands) {
-  encoder out(room, operands);
+  encoder out(to, operands);
   out.fields(*type.fields, r);
   return std::move(out).outcome();
 }

@@ -6,15 +6,15 @@
 #include <cstddef>
 #include <cstdint>
 
-/// What the program and its workers share, byte for byte.
+/// The memory that the program and its workers share, byte for byte.
 ///
 ///  mailbox segment   written by the program, read-only in workers (sealed): requests and their
 ///                    order. It outlives workers: the device's mailbox.
-///  doorbell page     written by both sides: who sleeps, and the words they sleep on. Nothing is
-///                    decided from it but whether to wake somebody, so a worker that scribbles here
-///                    costs time, never truth.
+///  doorbell page     written by both sides: the futex words of sleeping threads, and who sleeps.
+///                    It only decides whether to wake a thread, so a worker that scribbles here
+///                    costs time, never correctness.
 ///  worker segment    one per worker, written by it: marks, replies, its crash report. The program
-///                    range-checks whatever it reads here.
+///                    range-checks everything that it reads here.
 namespace troupe::wire {
 
 /// Raised with every change of anything in this folder.
@@ -25,58 +25,58 @@ inline constexpr int max_lanes = 32;
 inline constexpr std::size_t cache_line = 64;
 inline constexpr std::size_t slot_bytes = 512;
 
-/// How the program hears of a request's end, where an accelerator writes the marks.
+/// How the program learns of a request's end if an accelerator writes the marks.
 enum class end_mark : std::uint8_t {
-  own,     ///< at once: somebody waits
-  shared,  ///< with later ones: nobody waits for just this one
-  aside,   ///< of a long one that more follow in its lane, which are not to wait for the mark
-  apart,   ///< at once, and the one before it has a mark, too: it shows when this one begins
+  own,     ///< at once: a thread waits
+  shared,  ///< with later ones: no thread waits for just this one
+  aside,   ///< the mark of a long request does not hold up those behind it in the lane
+  apart,   ///< at once, with a mark before it, too, which shows when this one begins
 };
 
-/// What a request waits for, besides what its operands and its lane make it wait for.
+/// Reasons for a request to wait, besides its operands and its lane.
 enum class hold : std::uint8_t {
   none,
-  /// An earlier worker may still be running it: it, and what depends on it, waits for
+  /// An earlier worker may still be running it: it and its dependents wait for
   /// `activation::released`. Set before the request is handed to the next worker.
   until_released,
-  /// The program opens it (`mailbox::open`): what it copies from, or to, is not ready yet.
+  /// The program opens it (`mailbox::open`): the source or target of its copy is not ready yet.
   until_opened,
-  /// It has ended, and the program has copied its reply from the heap, which may be used again. So
-  /// only until the slot has its next request.
+  /// It has ended, and the program has copied its reply from the heap, which may be reused. So this
+  /// lasts only until the slot has its next request.
   reply_copied,
 };
 
-/// Where a request starts. Slots are handed out by the program and given back when their request
-/// has completed, so what a slot says is stable from the moment its ring entry is visible. The
-/// payload follows at once, so that a short request takes one cache line in all.
+/// The header of a request. The program hands out slots and takes them back when their request has
+/// completed, so a slot is stable from the moment its ring entry is visible. The payload follows at
+/// once, so that a short request takes one cache line in all.
 ///
 /// Written by the program before the entry is published, which orders it. Only the three atomics
-/// change while the request is in flight, and by themselves they publish nothing: relaxed. Where
-/// what one says must be seen in time, something else says so (`activation::released`).
+/// change while the request is in flight, and they publish nothing: relaxed. If one of them must be
+/// seen in time, another variable says so (`activation::released`).
 struct slot_header {
   std::uint64_t operation = 0;     ///< `request_type::id`
   std::uint64_t ticket = 0;        ///< place in the order of all requests
   std::int64_t deadline_ns = 0;    ///< CLOCK_MONOTONIC; 0 for none
-  std::uint64_t spill_offset = 0;  ///< in the heap, when the payload does not fit the slot
-  /// Changes of the program's memory that a worker must have made before it may run this.
+  std::uint64_t spill_offset = 0;  ///< in the heap, if the payload does not fit the slot
+  /// The count of memory changes that a worker must have made before it may run this.
   std::uint64_t memory_version = 0;
   std::uint32_t payload_bytes = 0;
-  /// Set by the program when nobody wants the request to run any more (cancelled, expired). One
-  /// that begins in that very moment may run all the same: it keeps what it uses until it ends.
+  /// Set by the program when the request must not run any more (cancelled, expired). If it begins
+  /// at that very moment it may still run: it keeps its operands until it ends.
   std::atomic<std::uint8_t> revoked{0};
   std::atomic<hold> held{hold::none};
-  /// Set by the program for a request that was running when a worker was lost, and was perhaps the
-  /// cause: it is run with nothing beside it.
+  /// Set by the program for a request that was running when a worker was lost, and may have been
+  /// the cause: it runs alone.
   std::atomic<std::uint8_t> alone{0};
-  /// Of this request's end.
+  /// How the end of this request is marked.
   end_mark mark = end_mark::own;
 };
 inline constexpr std::size_t slot_payload_bytes = slot_bytes - sizeof(slot_header);
 static_assert(slot_payload_bytes == 464, "device_config::mailbox_bytes states it");
 
-/// One place of the ring: which slot, which lane, and the low bits of the ticket as proof that the
-/// place holds this round's entry. A single 64-bit store publishes it, with release order: whoever
-/// reads it with acquire sees the slot complete.
+/// One place of the ring: the slot, the lane, and the low bits of the ticket as proof that the
+/// place holds this round's entry. A single 64-bit store publishes it, with release order: a thread
+/// that reads it with acquire sees the whole slot.
 struct ring_entry {
   std::uint64_t ticket = 0;
   std::uint16_t slot = 0;
@@ -84,7 +84,7 @@ struct ring_entry {
 
   static constexpr std::uint64_t ticket_mask = (std::uint64_t{1} << 39) - 1;
 
-  /// 0 is no entry: that of a request has its first bit set.
+  /// 0 is no entry: the entry of a request has its first bit set.
   [[nodiscard]] constexpr std::uint64_t packed() const noexcept {
     return proof_of(ticket) << 24 | std::uint64_t{lane} << 16 | slot;
   }
@@ -112,11 +112,11 @@ struct activation {
   std::uint64_t first_ticket = 0;
   std::uint32_t replay_count = 0;
   /// Becomes 1 (release) when no earlier worker can run or store anything any more, and the program
-  /// has revoked those held requests that are not to be run again.
+  /// has revoked the held requests that must not run again.
   std::atomic<std::uint32_t> released{1};
 };
 
-/// Where everything lies in the mailbox segment, in bytes from its start.
+/// The offsets of all parts of the mailbox segment, in bytes from its start.
 struct mailbox_geometry {
   std::uint32_t capacity = 0;   ///< slots; at most 65 535
   std::uint32_t ring_size = 0;  ///< a power of two, at least twice `capacity`
@@ -133,10 +133,10 @@ struct mailbox_header {
   std::uint64_t magic_number = magic;
   std::uint32_t version = protocol_version;
   mailbox_geometry geometry;
-  /// Who of the program waits for completions: an epoch and `wait_bits`. A worker reads it after
-  /// each mark; it wakes each sleeper at most once per epoch.
+  /// The program's waiters for completions: an epoch and `wait_bits`. A worker reads it after each
+  /// mark; it wakes each sleeper at most once per epoch.
   alignas(cache_line) std::atomic<std::uint32_t> waits{0};
-  /// 1 where workers are to leave `request_stamps`. Written before the first worker starts.
+  /// 1 if workers must write `request_stamps`. Written before the first worker starts.
   std::uint32_t traced = 0;
   alignas(cache_line) activation active;
 };
@@ -144,48 +144,47 @@ struct mailbox_header {
 enum wait_bits : std::uint32_t {
   wait_thread = 1,  ///< a thread sleeps on `doorbells::completion`
   wait_prompt = 2,  ///< the device thread sleeps and wants every completion at once
-  wait_lazy = 4,    ///< the device thread sleeps; tell it when there is nothing left to do
+  wait_lazy = 4,    ///< the device thread sleeps; wake it when there is nothing left to do
   wait_epoch = 8,   ///< one step of the epoch
 };
 
-/// One worker's doorbells. The page holds `doorbell_sets` of them, taken in turn by successive
-/// workers, and lives as long as the device: whoever rings a worker that has just been replaced
-/// rings in vain, never into the void.
+/// One worker's doorbells. The page holds `doorbell_sets` of them, used in turn by successive
+/// workers, and lives as long as the device: ringing a worker that has just been replaced is
+/// harmless.
 ///
-/// A word that is slept on is raised with release and read, before the last look, with acquire: who
-/// finds it raised finds what it was raised for. `worker_sleeps` is relaxed, between fences: store
-/// it, fence, look for requests; publish a request, fence, look at it.
+/// A futex word is raised with release and read, before the last look, with acquire: a thread that
+/// finds it raised sees the reason. `worker_sleeps` is relaxed, between fences: store it, fence,
+/// look for requests; publish a request, fence, read it.
 struct doorbells {
   /// Raised by the program to wake the worker, which sleeps on it.
   alignas(cache_line) std::atomic<std::uint32_t> request{0};
-  /// 1 while no thread of the worker reads the mailbox: a new request must ring.
+  /// 1 while no thread of the worker reads the mailbox: the sender of a new request must ring.
   alignas(cache_line) std::atomic<std::uint32_t> worker_sleeps{1};
   /// Raised by the worker to wake a waiting thread of the program.
   alignas(cache_line) std::atomic<std::uint32_t> completion{0};
 };
 inline constexpr std::uint64_t doorbell_sets = 4;
 
-/// How far a lane has come. `started` and `completed` count the lane's requests in this worker.
-/// The worker stores a reply before `completed` (release), so whoever sees the count (acquire) sees
-/// the reply. `replied` is the count of the last completion that left a reply or an error: where it
-/// is not above a request's place, the request ended well and there is nothing to read.
+/// The progress of a lane. `started` and `completed` count the lane's requests in this worker. The
+/// worker stores a reply before `completed` (release), so a thread that sees the count (acquire)
+/// sees the reply. `replied` is the count at the last completion with a reply or an error: if it is
+/// below a request's place, the request succeeded and there is nothing to read.
 ///
-/// A queue's worker may let requests share one mark. In `unmarked` it sets the bit of a place,
-/// modulo 64, when the request after it may begin before a mark says that this one has ended: it
-/// has none but a later one's, or its mark is stored aside. A queue holds at most `queue_depth`
-/// requests, so a bit means one place at a time.
+/// Requests of a queue may share one mark. In `unmarked` the worker sets the bit of a place, modulo
+/// 64, if the next request may begin before a mark shows the end of this one: it shares a later
+/// mark, or its mark is stored aside. A queue holds at most `queue_depth` requests, so a bit means
+/// one place at a time.
 ///
-/// `calls` is one more than the ticket of the request whose executor is being called, or 0: of a
-/// queue's requests it need not be the one that has begun, and can end the process all the same.
+/// `calls` is one more than the ticket of the request whose executor is running, or 0: on a queue
+/// that need not be the request that has begun, but it can end the process all the same.
 ///
-/// Each is written by one thread at a time, the one that has the lane. Counts never go down. All
-/// but `completed` are relaxed: while the worker runs, what they say is as old as the mark that was
-/// read before (acquire) or newer. After its end all that it stored is there, in whatever order,
-/// because it was reaped: a kill comes between two instructions, and what is before it in the
-/// program is done. The calls between these stores and the work keep the compiler from changing
-/// that order.
+/// Each is written by one thread at a time, the owner of the lane. Counts never decrease. All but
+/// `completed` are relaxed: while the worker runs, they are as old as the mark that was read before
+/// (acquire) or newer. After its end all its stores are visible, in any order, because it was
+/// reaped: a kill comes between two instructions, and all earlier ones are done. The calls between
+/// these stores and the work keep the compiler from reordering them.
 ///
-/// What is written ahead lies apart from what the program looks at all the time.
+/// Members written ahead lie apart from those that the program polls.
 struct alignas(cache_line) lane_mark {
   std::atomic<std::uint64_t> completed{0};
   std::atomic<std::uint64_t> replied{0};
@@ -195,8 +194,9 @@ struct alignas(cache_line) lane_mark {
 };
 inline constexpr std::uint64_t queue_depth = 64;
 
-/// The place of a lane's last request that can have begun: one after the other begins, and those
-/// that share a mark cannot be told apart. Also when the mark is nonsense, within `queue_depth`.
+/// The place of a lane's last request that can have begun: they begin one after the other, and
+/// those that share a mark cannot be distinguished. Stays within `queue_depth` even if the mark is
+/// nonsense.
 [[nodiscard]] inline std::uint64_t last_begun(const lane_mark& mark) noexcept {
   const std::uint64_t completed = mark.completed.load(std::memory_order_acquire);
   const std::uint64_t given = mark.started.load(std::memory_order_acquire);
@@ -207,12 +207,12 @@ inline constexpr std::uint64_t queue_depth = 64;
   return place < given ? place : given;
 }
 
-/// Left by a worker's signal handler: `signal` last (release), so that one of 0 says that there is
-/// no report. The program reads it once the worker was reaped.
+/// Written by a worker's signal handler: `signal` last (release), so that 0 means that there is no
+/// report. The program reads it once the worker was reaped.
 struct alignas(cache_line) crash_report {
   std::atomic<std::uint32_t> signal{0};
   std::uint16_t has_ticket = 0;
-  std::uint16_t from_outside = 0;  ///< another process has sent the signal
+  std::uint16_t from_outside = 0;  ///< another process sent the signal
   std::uint64_t ticket = 0;
   std::uint64_t address = 0;
 };
@@ -220,29 +220,29 @@ struct alignas(cache_line) crash_report {
 /// Added to the code of a failure that was found before the request had begun: it wrote nothing.
 inline constexpr std::uint16_t not_begun = 0x8000;
 
-/// A reply: `ticket` says whose it is. It is in `bytes`, or in the segment's heap where it is
+/// A reply; `ticket` identifies its request. It is in `bytes`, or in the segment's heap if it is
 /// longer; so are an error's texts, one after the other: library, call, code name, message.
 struct alignas(cache_line) reply_slot {
   std::uint64_t ticket = 0;
   std::int64_t vendor_code = 0;
-  std::uint16_t code = 0;  ///< `errc`, with `not_begun` where that is so; or 0 for success
+  std::uint16_t code = 0;  ///< `errc`, plus `not_begun` if it had not; 0 for success
   std::uint16_t library_bytes = 0;
   std::uint16_t call_bytes = 0;
   std::uint16_t code_name_bytes = 0;
-  std::uint32_t reply_bytes = 0;  ///< of the reply, or of an error's message
+  std::uint32_t reply_bytes = 0;  ///< the reply's, or an error message's
   std::uint32_t heap_place = 0;   ///< in the heap, in units of `heap_unit` from 1; 0: in `bytes`
   alignas(32) std::byte bytes[slot_bytes - 32]{};  ///< an accelerator writes replies here
 };
 static_assert(sizeof(reply_slot) == slot_bytes);
 static_assert(sizeof(reply_slot::bytes) >= reply_capacity_bytes);
 
-/// When the request of a slot was run, in nanoseconds: what a worker leaves where the program
-/// traces requests. Not by a request's mark, so it is there after one whose end nobody waits for,
-/// too.
+/// The times at which the request of a slot ran, in nanoseconds, written by a worker if the program
+/// traces requests. Independent of the request's mark, so they exist also for a request without
+/// waiters.
 struct alignas(cache_line) request_stamps {
-  std::uint64_t ticket = 0;        ///< whose they are
+  std::uint64_t ticket = 0;        ///< the request's
   std::int64_t called = 0;         ///< CLOCK_MONOTONIC: its executor was called
-  std::int64_t returned = 0;       ///< likewise: and has returned
+  std::int64_t returned = 0;       ///< likewise: and returned
   std::uint64_t device_begin = 0;  ///< on the device's clock, if that has one
   std::uint64_t device_end = 0;
   std::int64_t turn = 0;  ///< nanoseconds before `called` that it waited for its turn
@@ -250,9 +250,9 @@ struct alignas(cache_line) request_stamps {
 static_assert(sizeof(request_stamps) == cache_line);
 
 /// Start of a worker segment; `capacity` reply slots follow, then as many stamps, then the heap for
-/// what is longer than a slot. The worker alone says who has which part of the heap: a slot's,
-/// until a later request of that slot begins. The program copies a reply before it gives the slot
-/// back.
+/// replies that are longer than a slot. Only the worker allocates the heap: a piece belongs to a
+/// slot until a later request of that slot begins. The program copies a reply before it gives the
+/// slot back.
 struct worker_header {
   lane_mark lanes[max_lanes];
   crash_report crash;
@@ -261,7 +261,7 @@ struct worker_header {
 inline constexpr std::size_t reply_heap_bytes = std::size_t{64} << 20;
 inline constexpr std::size_t heap_unit = 64;
 
-/// Where the heap begins: up to there an accelerator writes.
+/// The start of the heap: an accelerator writes only below it.
 [[nodiscard]] constexpr std::size_t reply_heap_offset(std::uint32_t capacity) noexcept {
   return sizeof(worker_header) + capacity * (sizeof(reply_slot) + sizeof(request_stamps));
 }

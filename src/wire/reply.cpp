@@ -9,7 +9,7 @@
 namespace troupe::wire {
 namespace {
 
-// Of an error's texts, as far as they are read, or of a reply.
+// The bytes of a reply, or of an error's texts as far as they are read.
 std::size_t bytes_of(const reply_slot& slot) noexcept {
   if (slot.code == 0) return slot.reply_bytes;
   const std::size_t names =
@@ -26,14 +26,14 @@ std::size_t text_bytes(const error& failure) noexcept {
 }
 
 void write_failure(reply_slot& to, std::uint64_t ticket, const error& failure,
-                   std::span<std::byte> room, std::uint32_t heap_place) noexcept {
+                   std::span<std::byte> to_text, std::uint32_t heap_place) noexcept {
   const auto put = [&](const std::string& text, std::size_t most) {
-    std::size_t bytes = std::min({text.size(), room.size(), most});
-    // Not in the middle of a character.
+    std::size_t bytes = std::min({text.size(), to_text.size(), most});
+    // Do not cut inside a character.
     while (bytes > 0 && bytes < text.size() && (text[bytes] & 0xc0) == 0x80)
       --bytes;
-    std::memcpy(room.data(), text.data(), bytes);
-    room = room.subspan(bytes);
+    std::memcpy(to_text.data(), text.data(), bytes);
+    to_text = to_text.subspan(bytes);
     return bytes;
   };
   constexpr std::size_t most = UINT16_MAX;
@@ -57,12 +57,12 @@ bool copy_reply(const worker_header* segment, std::uint32_t capacity, std::uint1
   const reply_slot& from = reinterpret_cast<const reply_slot*>(segment + 1)[slot];
   if (reinterpret_cast<const volatile std::uint64_t&>(from.ticket) != ticket) return false;
   std::memcpy(&to.slot, &from, sizeof(to.slot));
-  // What was copied is what is read: the compiler is not to look at the original again.
+  // The copy is what is read: the compiler must not read the original again.
   std::atomic_signal_fence(std::memory_order_seq_cst);
   if (to.slot.ticket != ticket) return false;
   const std::size_t bytes = bytes_of(to.slot);
   if (to.slot.heap_place == 0) {
-    // An error's texts end with the slot, whatever it says of them.
+    // An error's texts end with the slot, whatever their lengths say.
     to.is_whole = to.slot.code != 0 || bytes <= sizeof(to.slot.bytes);
     return true;
   }

@@ -9,40 +9,41 @@
 
 namespace troupe::wire {
 
-/// An error's texts together are cut to this where a worker writes them, and again where the
-/// program reads them: each future keeps them, and a reply's heap is 1 000 times as long.
+/// An error's texts together are cut to this by the worker that writes them, and again by the
+/// program that reads them: each future keeps them, and a reply's heap is 1 000 times as long.
 inline constexpr std::size_t longest_text_bytes = std::size_t{64} << 10;
 
-/// Bytes of an error's texts, as they are written.
+/// The bytes of an error's texts, as they are written.
 [[nodiscard]] std::size_t text_bytes(const error& failure) noexcept;
 
-/// Writes an error into a reply slot, its texts into `room`, which is the slot's own or that part
-/// of the heap that `heap_place` says. They are cut to what fits.
+/// Writes an error into a reply slot, its texts into `to_text`, which is the slot's own or the part
+/// of the heap at `heap_place`. The texts are cut to what fits.
 void write_failure(reply_slot& to, std::uint64_t ticket, const error& failure,
-                   std::span<std::byte> room, std::uint32_t heap_place) noexcept;
+                   std::span<std::byte> to_text, std::uint32_t heap_place) noexcept;
 inline void write_failure(reply_slot& to, std::uint64_t ticket, const error& failure) noexcept {
   write_failure(to, ticket, failure, to.bytes, 0);
 }
 
-/// What a worker has left, copied before any of it is looked at: it can still write there.
+/// A worker's answer, copied before any of it is read: the worker can still write there.
 struct reply_copy {
   reply_slot slot;
-  std::vector<std::byte> long_bytes;  ///< what lay in the heap
-  bool is_whole = true;               ///< false: it says that it lies where nothing can
+  std::vector<std::byte> long_bytes;  ///< the bytes from the heap
+  bool is_whole = true;               ///< false: its place in the heap is impossible
 
   /// The reply, or the texts of an error.
   [[nodiscard]] std::span<const std::byte> bytes() const noexcept;
 };
 
-/// Copies the reply of a request from a segment of so many slots. False where it is of another one.
+/// Copies the reply of a request from a segment with so many slots. False if the reply is another
+/// request's.
 [[nodiscard]] bool copy_reply(const worker_header* segment, std::uint32_t capacity,
                               std::uint16_t slot, std::uint64_t ticket, reply_copy& to);
 
-/// Whether the request of a reply with an error had begun, and so may have written.
+/// Whether the request of an error reply had begun, and so may have written.
 [[nodiscard]] inline bool had_begun(const reply_slot& slot) noexcept {
   return (slot.code & not_begun) == 0;
 }
-/// The error of a reply, or nothing when it is a success.
+/// The error of a reply, or nothing if it is a success.
 [[nodiscard]] std::optional<error> read_failure(const reply_slot& slot,
                                                 std::span<const std::byte> bytes);
 [[nodiscard]] inline std::optional<error> read_failure(const reply_slot& slot) {

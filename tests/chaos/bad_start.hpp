@@ -27,9 +27,9 @@ enum class bad_start : std::uint8_t {
   truncated_after_hello,  ///< half a message follows the hello
   ready_at_once,          ///< hello and ready in one breath: it has mapped nothing
   second_hello,
-  failed_without_words,  ///< says that it has failed, with an error that is none
+  failed_without_words,  ///< says that it has failed, with an invalid error
   // While it brings its backend up; by `spoil_bring_up`.
-  throws,     ///< an exception that nobody catches
+  throws,     ///< an uncaught exception
   bad_alloc,  ///< likewise, of memory
   hangs,
   dies_soon,  ///< by SIGKILL, a moment later, wherever it is by then

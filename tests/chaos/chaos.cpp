@@ -5,9 +5,9 @@
 //
 // In rounds: a program whose device is struck by a number of faults under a mixed load, one at a
 // time, every request of which is checked (history.hpp); then some programs that end, or stop their
-// device, in the middle of a fault. What a round does follows from seed and round alone, so that
-// --round replays the one in which a promise was broken. TROUPE_BACKEND and TROUPE_TEST_PLUGIN say
-// what is tried.
+// device, in the middle of a fault. Seed and round alone determine a round, so that --round
+// replays the one in which a promise was broken. TROUPE_BACKEND and TROUPE_TEST_PLUGIN choose the
+// device.
 
 #include "endings.hpp"
 #include "gpu/faults/fault_cases.hpp"
@@ -44,7 +44,7 @@ constexpr int endings_in_a_round = 4;
 struct plan {
   std::chrono::seconds duration{60};
   std::uint64_t seed = 1;
-  std::int64_t faults = 200;  ///< of one round, beside the endings of programs
+  std::int64_t faults = 200;  ///< in one round, beside the endings of programs
   std::int64_t rate = 1000;
   std::string json{};
   std::int64_t only_round = -1;
@@ -65,7 +65,7 @@ std::uint64_t seed_of(const plan& p, std::int64_t round) {
   return p.seed * 1'000'003 + static_cast<std::uint64_t>(round);
 }
 
-/// What all rounds add up to.
+/// The totals of all rounds.
 class sums {
  public:
   void add(const std::string& summary) {
@@ -148,7 +148,7 @@ std::string last_line_of(const std::string& path) {
   return last;
 }
 
-// What is amiss with a round, else nothing.
+// The defect of a round, else nothing.
 std::string run_round(const plan& p, std::int64_t round, std::chrono::seconds left, sums& all) {
   const gpu_test::ending end = gpu_test::run_self(
       {"--child", "--seconds", std::to_string(left.count()), "--seed", std::to_string(p.seed),

@@ -50,7 +50,7 @@ constexpr program_ending all_endings[] = {
 
 constexpr auto start_timeout_ms = 60'000;
 constexpr auto end_timeout = 20s;
-// What is promised of workers whose program has died.
+// The promised limit for workers whose program has died.
 constexpr auto orphans_timeout = 2s;
 constexpr int requests_at_the_end = 400;
 

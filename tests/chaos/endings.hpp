@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-/// Programs that end, well or badly, with a device at work: what is left of them is nothing.
+/// Programs that end, well or badly, with a device at work: nothing of them is left.
 namespace troupe::chaos {
 
 /// How one ends.
@@ -19,7 +19,7 @@ struct program_ending {
 };
 [[nodiscard]] std::span<const program_ending> program_endings();
 
-/// What became of one program.
+/// The outcome of one program.
 struct ending_report {
   std::uint64_t requests = 0;
   std::string miss{};  ///< the first promise that was broken; empty when none was

@@ -22,7 +22,7 @@ using gpu_test::eventually;
 using gpu_test::way;
 
 constexpr auto timeout = 20s;
-// What an allocator may round up. A worker that is not let go takes more.
+// An allocator's rounding. A worker that is not ended takes more.
 constexpr std::int64_t resident_tolerance_bytes = std::int64_t{4} << 20;
 
 // Never to all processes, which is what a signal to process -1 is.
@@ -88,7 +88,7 @@ int history::run() {
   (void)eventually([this] { return !before_ || !grown(); }, 5s);
   const prober::counts probes = prober_->finish();
   const findings found = subject_.load().finish();
-  // What has lost a request may lose those of the checks, too, which would wait for ever.
+  // A device that has lost a request may lose those of the checks, too, which would wait for ever.
   if (found.lost + probes.lost > 0) std::_Exit(conclude(found, probes));
   if (auto changed = subject_.changed()) amiss(*changed);
   if (auto wrong = subject_.checksum_amiss()) amiss(*wrong);
@@ -174,9 +174,9 @@ void history::judge(const fault_case& what, result<void> outcome, const any_tens
     return;
   }
   const errc code = outcome.error().code;
-  // Where nobody can tell who it was, each suspect runs once more by itself.
+  // If the culprit is unknown, each suspect runs once more by itself.
   const bool tried_again = (what.ends_worker || what.way == way::deed) && code == errc::poisonous;
-  // Of a worker that lies nobody may be able to tell who it was, nor what has run.
+  // If a worker lies, both the culprit and the finished requests may be unknown.
   const bool broke_protocol =
       what.way == way::deed &&
       (code == errc::protocol_violation || code == errc::aborted || code == errc::device_fault);
@@ -196,7 +196,7 @@ void history::start_badly(const fault_case& what) {
   send_signal(gpu.health().standby_pid, SIGKILL);
   send_signal(worker, SIGKILL);
   if (!eventually([this] { return config_.board->taken(); })) amiss("no worker was started");
-  // What dies soon may be ready by then, and be taken for one that stays.
+  // A worker that dies soon may be ready by then, and be taken for one that stays.
   if (static_cast<bad_start>(what.detail) == bad_start::dies_soon) {
     std::this_thread::sleep_for(std::chrono::microseconds(moment_us) + 5ms);
   }

@@ -27,7 +27,7 @@ using gpu_test::json_line;
 using gpu_test::prober;
 using gpu_test::subject;
 
-/// What a history is made of. It ends with the first of its two limits.
+/// The parameters of a history. It ends with the first of its two limits.
 struct history_config {
   std::string name = "history";  ///< begins the lines that it prints
   backend_kind backend = backend_kind::cpu;
@@ -43,7 +43,7 @@ struct history_config {
   std::vector<const fault_case*> cases{};
   /// Faults before growth is measured: caches and pools have their size by then.
   std::uint64_t settling_faults = 5;
-  /// Where workers are to be hostile: says to them how they start. It outlives the history.
+  /// If workers must be hostile: tells them how to start. It outlives the history.
   start_board* board = nullptr;
 };
 
@@ -62,7 +62,7 @@ class history {
  private:
   using clock = std::chrono::steady_clock;
 
-  /// What may not grow.
+  /// Quantities that must not grow.
   struct level {
     holdings program{};
     std::uint64_t card_bytes = 0;

@@ -39,7 +39,7 @@ std::vector<fault_case> make_cases() {
       deed_case("marks_beyond", deed::marks_beyond),
       deed_case("marks_back", deed::marks_back),
       deed_case("marks_anything", deed::marks_anything),
-      // Which nobody notices when it is run with nothing beside it.
+      // It goes unnoticed if nothing runs beside it.
       harmless_case("replies_of_others", deed::replies_of_others),
       deed_case("says_garbage", deed::says_garbage),
       deed_case("says_half", deed::says_half),

@@ -92,7 +92,7 @@ wire::worker_header* own_segment() {
   return reinterpret_cast<wire::worker_header*>(find_mapping("/memfd:troupe-worker").at);
 }
 
-// Far from anything that can be: what is within reach cannot be told from the truth.
+// Far from any valid number: a wrong number within reach cannot be told from the right one.
 constexpr std::uint64_t far = std::uint64_t{1} << 40;
 
 // The mark of the lane that runs this: the one that stands still with something to do. The lies are
@@ -143,7 +143,7 @@ void leave_replies_of_others(const misbehave& r) {
       300ms);
 }
 
-// Where it may, nothing happens and the request succeeds, which is noticed.
+// If it may write, nothing happens and the request succeeds, which is noticed.
 void write_mailbox() {
   const mapped mailbox = find_mapping("/memfd:troupe-mailbox");
   if (::mprotect(mailbox.at, mailbox.bytes, PROT_READ | PROT_WRITE) == 0) return;
@@ -242,7 +242,7 @@ result<void> run(const misbehave& r, lane_context& where) {
   if (gpu_test::plugin_under_test().empty()) {
     commit(r);
   } else {
-    // By the queue, when its turn comes: a request that has not begun is nobody's fault.
+    // By the queue, when its turn comes: a request that has not begun is not to blame.
     static_cast<testing_worker::fake_lane&>(where).enqueue([r] { commit(r); });
   }
   return {};

@@ -11,20 +11,20 @@
 
 namespace troupe::chaos {
 
-/// What a worker that serves does wrong.
+/// The misdeeds of a worker in service.
 enum class deed : std::uint8_t {
-  throws_elsewhere,      ///< an exception that nobody catches, in a thread that runs no request
-  lost_completion,       ///< does all that was asked, and never says so
+  throws_elsewhere,      ///< an uncaught exception, in a thread that runs no request
+  lost_completion,       ///< does all its work, and never says so
   writes_mailbox,        ///< writes to the requests, which it may only read
   marks_beyond,          ///< says that a lane has completed more than it was given
   marks_back,            ///< says that a lane has completed less than before
   marks_anything,        ///< any numbers, in every lane
-  replies_of_others,     ///< leaves other requests' replies for those that were asked for
-  says_garbage,          ///< a control message that is none
+  replies_of_others,     ///< answers requests with other requests' replies
+  says_garbage,          ///< an invalid control message
   says_half,             ///< half a control message
   says_too_much,         ///< a control message longer than any
   says_nothing,          ///< a control message of no bytes
-  says_what_it_may_not,  ///< what only the program says
+  says_what_it_may_not,  ///< a message that only the program may send
   says_hello_again,
   says_ready_again,
   fails_without_words,  ///< says that its context is lost, with an error that is none

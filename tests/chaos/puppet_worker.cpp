@@ -29,7 +29,7 @@ using request = puppet::request;
 constexpr std::uint64_t all_bits = ~std::uint64_t{0};
 // For so long nonsense stands where the program looks.
 constexpr auto while_it_looks = 5ms;
-// What is left behind by a worker outlives the answers of the next one.
+// A worker's remains outlive the answers of the next one.
 constexpr auto afterlife = 1500ms;
 
 scalar right(const request& r) { return scalar(answer_to(r.number)); }
@@ -130,9 +130,8 @@ void make_noise(puppet& self, std::uint64_t seed, clock::duration how_long) {
   } while (clock::now() < until);
 }
 
-// What a worker that is ready may not say: whole messages of each kind, with nothing in them that
-// was asked for, and pieces of some. (No answer to anything is among them, because nothing was
-// asked.)
+// Messages that a ready worker must not send: whole messages of each kind, without anything that
+// was asked for, and pieces of some. (No answers are among them, because nothing was asked.)
 std::vector<std::byte> words(std::int64_t number) {
   constexpr std::size_t wholes[] = {
       0,

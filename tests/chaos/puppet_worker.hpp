@@ -10,7 +10,7 @@
 /// of the boundary whatever a request tells it to.
 namespace troupe::chaos {
 
-/// What a puppet does when it is asked; `question::number` says which of several ways.
+/// A puppet's action on request; `question::number` chooses one of several ways.
 enum class trick : std::uint8_t {
   none,               ///< answers well
   marks,              ///< the mark of the lane is what it cannot be
@@ -56,7 +56,7 @@ struct question {
 };
 [[nodiscard]] constexpr std::int64_t answer_to(std::int64_t number) noexcept { return number + 42; }
 
-/// What a puppet answers the second time.
+/// A puppet's second answer.
 inline constexpr std::int64_t second_answer = -1;
 
 /// For `worker_entry` and `device_config::own_operations`.

@@ -1,5 +1,5 @@
-// Whatever a worker writes, says or does with what it was given: the program goes on, leaks
-// nothing, and takes nothing for an answer that it can know is none.
+// A worker may write, send or do anything with its requests: the program continues, leaks nothing,
+// and accepts no answer that it can recognise as invalid.
 
 #include "puppet_worker.hpp"
 
@@ -35,7 +35,7 @@ std::size_t open_descriptors() {
       std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}));
 }
 
-/// A device that a puppet serves; whoever comes after that is honest.
+/// A device that a puppet serves first; the next workers are honest.
 class puppet_device {
  public:
   explicit puppet_device(std::chrono::nanoseconds start_timeout = 20s) {
@@ -87,8 +87,8 @@ class Puppet : public ::testing::Test {
       EXPECT_TRUE(got.right(number)) << number << ": " << got.value << got.text;
     }
   }
-  // The device may have seen nonsense and not have ended the worker yet: what that has been given
-  // by then fails with it.
+  // The device may have seen nonsense and not have ended the worker yet: requests given to that
+  // worker by then fail with it.
   static void expect_serves_once_it_is_ended(const device& gpu) {
     const auto give_up = std::chrono::steady_clock::now() + timeout;
     for (std::int64_t served = 0; served < 4;) {

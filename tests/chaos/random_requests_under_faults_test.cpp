@@ -56,12 +56,12 @@ any_tensor allocated(device& gpu, dtype type, const shape& extents,
 bool is_promised(const error& e) {
   switch (e.code) {
     case errc::aborted:           // may have begun when its worker was lost
-    case errc::tainted_buffer:    // would read what such a one left
+    case errc::tainted_buffer:    // would read the outputs of such a one
     case errc::poisonous:         // ran each time when a worker was lost
     case errc::device_fault:      // ran alone then
     case errc::unsupported:       // by this backend
-    case errc::invalid_argument:  // by what its tensors hold, such as pivots
-    case errc::foreign_buffer:    // spoiled: a view of nobody's memory
+    case errc::invalid_argument:  // because of its tensors' content, such as pivots
+    case errc::foreign_buffer:    // spoiled: a view of foreign memory
     case errc::numerical:
     case errc::capacity_exceeded:  // as its data wants
     case errc::library_error:
@@ -150,7 +150,7 @@ TEST_F(RandomRequests, AreAllAnswered) {
     RecordProperty(what, count);
   EXPECT_EQ(gpu_.statistics().buffers, 0U);
   EXPECT_GT(ends_["success"], 0);
-  // Where a random program is what they need.
+  // These need a random program.
   for (const char* const name :
        {"elementwise.map", "elementwise.rows", "elementwise.reduce", "dnn.graph"})
     EXPECT_GT(successes_[name], 0) << name;

@@ -14,7 +14,7 @@ struct covered_operations {
   std::vector<dtype> types;
 };
 
-/// What the tests of a library must cover; a static object beside them. Every operation of the
+/// The required coverage of a library's tests; a static object beside them. Every operation of the
 /// library that the backend has must have a row.
 class must_cover {
  public:

@@ -41,7 +41,7 @@ std::vector<std::int64_t> widened_strides(const any_tensor& view, std::int64_t u
   std::ranges::sort(inner_first, {},
                     [&](int d) { return std::tuple(view.stride(d), view.extent(d), d); });
   std::vector<std::int64_t> made(view.strides().begin(), view.strides().end());
-  // Several gaps multiply: of many dimensions the memory would not be had.
+  // Several gaps multiply: with many dimensions there would not be enough memory.
   constexpr double most_growth = 100;
   double growth = 1;
   for (std::size_t i = 1; i < inner_first.size(); ++i) {

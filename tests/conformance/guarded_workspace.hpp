@@ -12,8 +12,8 @@
 
 namespace troupe::conformance {
 
-/// The workspace of a lane of a test: what an executor writes before or behind it is found, and by
-/// AddressSanitizer what it reads there, too.
+/// The workspace of a test's lane: finds an executor's writes before or behind it, and under
+/// AddressSanitizer its reads, too.
 class guarded_workspace {
  public:
   ~guarded_workspace() { expect_untouched(); }

@@ -34,7 +34,7 @@ struct matrix {
 [[nodiscard]] matrix transposed(const matrix& a);
 [[nodiscard]] matrix conjugated(const matrix& a);
 [[nodiscard]] matrix adjoint(const matrix& a);
-/// The magnitudes |re| + |im| of the elements: what error bounds are made of.
+/// The magnitudes |re| + |im| of the elements, for error bounds.
 [[nodiscard]] matrix magnitude(const matrix& a);
 
 [[nodiscard]] matrix applied(blas::op o, const matrix& a);

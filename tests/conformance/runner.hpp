@@ -11,7 +11,7 @@
 
 namespace troupe::conformance {
 
-/// Where the conformance suite runs requests. Tests reach memory only through this, so that the
+/// Runs the requests of the conformance suite. Tests access memory only through this, so that the
 /// same tests run against executors called directly, a worker thread, a worker process, or a GPU.
 class runner {
  public:

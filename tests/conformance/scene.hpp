@@ -31,10 +31,10 @@ inline constexpr layout all_layouts[] = {layout::row, layout::column, layout::ro
 
 /// A tensor of a scene: its view, and its content before the request ran.
 struct test_tensor {
-  any_tensor view;             ///< what the test puts into its requests
+  any_tensor view;             ///< the view for the test's requests
   std::vector<number> values;  ///< in row-major order of the view, as rounded to the type
-  placement given;             ///< of the view
-  placement used;              ///< of what the last request got in its stead
+  placement given;             ///< the view's
+  placement used;              ///< that of the view in the last request
 
   /// A view of rank 1 (one column) or 2 as a matrix; of rank 3, its `batch`-th matrix.
   [[nodiscard]] matrix before(std::int64_t batch = 0) const;
@@ -42,15 +42,15 @@ struct test_tensor {
 
 struct operand_field;
 
-/// One request and its operands: fills them, runs the request, and looks at what came out.
+/// One request and its operands: fills them, runs the request, and checks the results.
 ///
-/// Around and between the elements of every view lie guard bytes that must not change. What the
-/// request describes as written is poisoned with NaNs first, and what it describes as read must
+/// Around and between the elements of every view lie guard bytes that must not change. Tensors that
+/// the request describes as written are poisoned with NaNs first, and those described as read must
 /// not change: so a wrong description fails here as well as a wrong result.
 ///
-/// In one of two cases, by chance, each operand is another view than the test gave, in memory of
-/// its own: it begins at any element, and its rows, matrices and so on are further apart, as far as
-/// the request is still valid. Operands that share memory stay where they are.
+/// In one of two cases, by chance, each operand is another view than the test's, in memory of its
+/// own: it begins at any element, and its rows, matrices and so on are further apart, as far as the
+/// request is still valid. Operands that share memory stay where they are.
 class scene {
  public:
   scene();
@@ -69,7 +69,7 @@ class scene {
   /// Replaces the content.
   void fill(test_tensor& t, const std::vector<number>& values);
   void fill(test_tensor& t, number value);
-  /// Requests get the views that the test gives: where their layout is what is tested.
+  /// Requests get the test's own views, if their layout is being tested.
   void keep_layouts() { keeps_layouts_ = true; }
 
   /// Makes square matrices diagonally dominant, so that solutions do not grow out of range.
@@ -142,7 +142,7 @@ class scene {
 
   [[nodiscard]] number random(dtype type);
   [[nodiscard]] std::mt19937_64& generator() { return generator_; }
-  /// What failures print: the case, and the seed that replays it.
+  /// For failures: the case, and the seed that replays it.
   [[nodiscard]] std::string note() const;
   /// Whether the backend under test is a GPU: for what only one backend promises.
   [[nodiscard]] bool on_gpu() const;
@@ -171,7 +171,7 @@ class scene {
   bool keeps_layouts_ = false;
 };
 
-/// What all that is random in tests begins with: `TROUPE_TEST_SEED`, or another one each time.
+/// The seed of everything random in tests: `TROUPE_TEST_SEED`, or another one each time.
 [[nodiscard]] std::uint64_t test_seed();
 
 /// Every operation of the backend under test.

@@ -1,4 +1,4 @@
-// What a scene does around a request: where its operands lie, and what may have changed.
+// A scene's work around a request: the placement of its operands, and the checks of their bytes.
 
 #include "coverage.hpp"
 #include "scene.hpp"
@@ -109,7 +109,7 @@ void scene::before(const request_type& type, void* request) {
   roles_.clear();
   for (const operand_field& f : fields)
     roles_.push_back({f.name, *f.view, f.what});
-  // Of two lists, one view may be in both: what is read there is also written.
+  // If one view is in two lists, an operand that is read is also written.
   for (role& one : roles_) {
     for (role& other : roles_) {
       if (&one == &other || one.what != access::read || other.what == access::read) continue;

@@ -1,4 +1,4 @@
-// What a user's program needs of an install: headers, library, worker, backend plugin.
+// The parts of an install that a user's program needs: headers, library, worker, backend plugin.
 
 #include <troupe/blas/level3.hpp>
 #include <troupe/device/device.hpp>

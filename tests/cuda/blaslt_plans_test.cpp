@@ -1,4 +1,4 @@
-// What becomes of plans: found again, dropped, measured, kept on disk, and not offered.
+// The life of plans: found again, dropped, measured, kept on disk, and not offered.
 
 #include "cuda/emulated/cublaslt.hpp"
 #include "cuda/emulated/lane.hpp"

@@ -90,7 +90,7 @@ TEST(Choice, OfAnArchitectureWithoutCodeNamesBothAndTheRemedy) {
 }
 
 TEST(Choice, WithoutADriverSaysWhatWasTried) {
-  // Where there is one, this has nothing to say.
+  // With a driver this has nothing to test.
   const outcome got = run("LD_LIBRARY_PATH=/nowhere", "0");
   if (got.status == 0) GTEST_SKIP() << "this machine has a GPU";
   EXPECT_TRUE(has(got, "device_unavailable | ")) << got.text;

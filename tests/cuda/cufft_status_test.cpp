@@ -37,7 +37,7 @@ TEST(CufftStatus, HasTheVendorsNumbersAndNames) {
     EXPECT_EQ(ours->name, vendor.name);
   }
   EXPECT_EQ(std::size(vendor_statuses), cufft_statuses.size());
-  // Whoever builds with a newer header is told to look at what it brings.
+  // A build with a newer header fails here, so that its new codes are checked.
   EXPECT_EQ(MAX_CUFFT_ERROR, 0x15);
 }
 

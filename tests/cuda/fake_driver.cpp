@@ -1,5 +1,5 @@
-// A libcuda.so.1 for machines that have none: it shows the devices that the environment says, and
-// makes no context. What a program is told about devices that it cannot use is tested with it.
+// A libcuda.so.1 for machines that have none: it shows the devices that the environment lists, and
+// creates no context. It tests the messages about devices that cannot be used.
 //
 //   FAKE_CUDA_DEVICES   capability:mode of each, such as "90:0,80:0"; mode 2 is prohibited, 3
 //                       exclusive

@@ -1,5 +1,5 @@
-// A libnvidia-ml.so.1 with two GPUs: of GPU-lost it says at once that it is lost, of GPU-there
-// that it had an Xid 13.
+// A libnvidia-ml.so.1 with two GPUs: it reports at once that GPU-lost is lost, and that GPU-there
+// had an Xid 13.
 
 #include <array>
 #include <cstring>

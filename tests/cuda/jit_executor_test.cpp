@@ -1,5 +1,5 @@
-// The executors of jit on the CUDA backend, with a driver that is emulated: what they ask of it,
-// and what they refuse before they do.
+// The executors of jit on the CUDA backend, with an emulated driver: their calls, and their earlier
+// refusals.
 
 #include "cuda/emulated/jit.hpp"
 
@@ -127,7 +127,7 @@ TEST_F(JitExecutor, LoadsAnImageOnceForAllLanesAndUnloadsItWithTheLast) {
     EXPECT_EQ(state().images_loaded, 2);
     ASSERT_TRUE(run(launch{.kernel = find("nothing")}, one)) << "the same bytes, elsewhere";
     EXPECT_EQ(state().images_loaded, 2);
-    state().current = nullptr;  // of a thread that has none
+    state().current = nullptr;  // for a thread that has none
   }
   EXPECT_EQ(state().images_unloaded, 2);
   EXPECT_EQ(state().current, nullptr);

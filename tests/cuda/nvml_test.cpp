@@ -1,5 +1,5 @@
-// What becomes of a GPU that the management library has lost sight of, with a library of the test's
-// own in its place.
+// A GPU that the management library has lost sight of, with a library of the test's own in its
+// place.
 
 #include "backend/cuda/program/nvml.hpp"
 

@@ -1,4 +1,4 @@
-// What a lane asks of the driver, with a driver of the test's own.
+// A lane's calls of the driver, with a driver of the test's own.
 
 #include "backend/cuda/context/stream_lane.hpp"
 
@@ -14,8 +14,7 @@ namespace {
 
 constexpr std::size_t mebi = std::size_t{1} << 20;
 
-/// What the driver has been asked for. Memory is an address and a size, of a card that has `card`
-/// bytes.
+/// The calls of the driver. Memory is an address and a size, on a card that has `card` bytes.
 struct {
   std::size_t card = 0;
   std::map<CUdeviceptr, std::size_t> held;

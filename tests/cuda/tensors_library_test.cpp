@@ -1,4 +1,4 @@
-// What cuTENSOR is given, and what becomes of its plans, where an emulation is it.
+// The calls of cuTENSOR, and the life of its plans, with an emulation in its place.
 
 #include "conformance/element.hpp"
 #include "cuda/emulated/cutensor.hpp"

@@ -228,7 +228,7 @@ TEST_P(Blame, WhatTwoBadInputsHaveDoneIsNotHeldAgainstTheNext) {
   EXPECT_EQ(ask().error().code, errc::poisonous) << "twice the same, on the same input";
 }
 
-// The program writes it in place, so nobody knows what it was each time.
+// The program writes it in place, so its content is unknown each time.
 TEST_P(Blame, WhoReadsMemoryOfTheHostIsNeverTheSame) {
   device gpu = system_.device(0, config());
   auto input = gpu.host_tensor<float>({8}).value();

@@ -1,4 +1,4 @@
-// What a worker's library leaves to the next worker, and requests that wait to be prepared.
+// Data that a worker's library leaves to the next worker, and requests that wait to be prepared.
 
 #include "device/fixtures/device_under_fault.hpp"
 
@@ -46,7 +46,7 @@ TEST_P(Blobs, OfALostWorkerAreThereInTheNextOnes) {
   settle(gpu, GetParam());
   ASSERT_TRUE(gpu.ask(keep{.key = "plan", .text = letters(100'000)}).get_result());
   ASSERT_TRUE(gpu.ask(keep{.key = "other", .text = "b"}).get_result());
-  cache_.clear();  // of the program's memory, not of the disk
+  cache_.clear();  // those in the program's memory, not on disk
   for (int i = 0; i < 3; ++i) {
     const auto generation = gpu.generation();
     kill_worker(gpu);
@@ -129,7 +129,7 @@ TEST_P(Preparation, BeginsWhileTheRequestWaitsForAnother) {
   shared_flag may(gpu);
   shared_flag begun(gpu);
   auto busy = gpu.ask(hold{.flag = may_end.tensor()});
-  // Behind it in its lane: what prepares it does not wait.
+  // Behind it in its lane: the preparing request does not wait.
   auto waiting = gpu.ask(prepare{.flag = may.tensor(), .begun = begun.tensor()});
   EXPECT_TRUE(eventually([&] { return begun.is_set(); }));
   may.set();

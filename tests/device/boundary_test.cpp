@@ -1,5 +1,4 @@
-// What a device shares with its workers, and what it does not: read from outside, as the system
-// sees it.
+// The boundary between a device and its workers: read from outside, as the system sees it.
 
 #include "device/fixtures/operations.hpp"
 #include "device/fixtures/programs.hpp"
@@ -60,7 +59,7 @@ class Boundary : public testing::Test {
 
   ~Boundary() override { fs::remove_all(cache_); }
 
-  // Of this test's alone, in which workers keep what they leave.
+  // This test's own, in which workers keep their data.
   const fs::path cache_ =
       fs::canonical(testing::TempDir()) / ("troupe-boundary-" + std::to_string(::getpid()));
   const int named_ =

@@ -16,10 +16,10 @@
 namespace troupe::test {
 namespace {
 
-// Of this thread alone: in thread isolation a worker's threads check, too.
+// This thread's count: in thread isolation a worker's threads check, too.
 thread_local int checks = 0;
 
-/// No worker knows it: what is asked here is whether it is sent.
+/// Unknown to every worker: the test only asks whether it is sent.
 template <bool Too>
 struct checked_request {
   using reply = void;

@@ -81,7 +81,7 @@ TEST_P(Continuation, OnesThatReturnTheNextAnswerEndWithTheLast) {
   EXPECT_TRUE(last.get_result());
 }
 
-// What a continuation sends may be done at once, and has a continuation, too.
+// A request sent by a continuation may complete at once, and has a continuation, too.
 TEST_P(Continuation, OnesThatAskAgainRunOneAfterTheOther) {
   struct {
     std::atomic<int> left = 20'000;
@@ -113,8 +113,7 @@ TEST_P(Continuation, OnesThatAskAgainRunOneAfterTheOther) {
   EXPECT_LE(all.deepest, 16);
 }
 
-// Those answers would have continuations that send in their turn, and whoever runs them would never
-// come to an end.
+// Those answers would have continuations that send in their turn, without end.
 TEST_P(Continuation, ThatSendsRunsNoOthers) {
   const library_actor lane = gpu_.library("lane");
   shared_flag flag(gpu_);
@@ -180,7 +179,7 @@ TEST_P(Continuation, MayWaitForARunLimit) {
   });
 }
 
-// What it waits for comes from a worker that is not there yet.
+// The awaited answer comes from a worker that does not exist yet.
 TEST_P(Continuation, MayWaitForRoom) {
   if (GetParam() == isolation::thread) GTEST_SKIP() << "a thread does not survive it";
   device_config small = config();
@@ -310,7 +309,7 @@ TEST_P(Continuation, MayDrainAndStopTheDevice) {
   EXPECT_EQ(gpu_.ask(lane::marker{}).get_result().error().code, errc::device_stopped);
 }
 
-// What it waits for comes after the stop.
+// The awaited answer comes after the stop.
 TEST_P(Continuation, ThatWaitsDoesNotHoldUpTheStopOfItsDevice) {
   for (const bool restarts : {true, false}) {
     promise<int> said;

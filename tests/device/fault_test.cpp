@@ -150,8 +150,8 @@ TEST_P(Fault, KilledWorkersPureWriteIsRunAgain) {
   auto after = gpu.ask(sum{.input = output});
   ASSERT_TRUE(eventually([&] { return begun.is_set(); }));
   kill_worker(gpu);
-  // A GPU goes on with the killed worker's kernel for a while: what that still ends is not run
-  // again.
+  // A GPU continues with the killed worker's kernel for a while: requests that it still ends do not
+  // run again.
   ASSERT_TRUE(eventually([&] { return gpu.generation() == 2; }));
   flag.set();
   EXPECT_TRUE(ended(std::move(held)));

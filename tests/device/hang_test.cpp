@@ -68,7 +68,7 @@ TEST_P(Hang, HangIsEndedInTimeWhileOtherLanesAreBusy) {
     EXPECT_EQ(outcome.error().code, errc::device_fault);
     spent.push_back(std::chrono::steady_clock::now() - begin);
   }
-  // What else runs on the machine may delay some.
+  // Other load on the machine may delay some.
   std::ranges::sort(spent);
   EXPECT_LT(spent[2], 100ms);
 }
@@ -111,7 +111,7 @@ TEST_P(Hang, MissedDeadlinesCostNoWorker) {
   for (int i = 0; i < 3; ++i) {
     flag.reset();
     begun.reset();
-    // Whatever it takes to begin: it ends when the flag is set.
+    // However long it takes to begin: it ends when the flag is set.
     std::vector<future<void>> late;
     for (auto timeout = 20ms; !begun.is_set(); timeout *= 2) {
       late.push_back(gpu.library("test").ask(request, {.deadline = timeout}));

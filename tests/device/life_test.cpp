@@ -131,7 +131,7 @@ TEST_P(LifeOfEither, AContinuationOfItsOwnMayStopIt) {
   }
 }
 
-// The old one is let go of by its own thread, which nobody else is left to wait for.
+// The old one is destroyed by its own thread, which no other thread waits for.
 TEST(Life, AContinuationOfItsEndMayMakeTheNextOne) {
   troupe::system system;
   device_config config = permissive();
@@ -365,7 +365,7 @@ TEST(Life, WorkersDieWithTheProgram) {
   ASSERT_EQ(::read(report[0], workers, sizeof(workers)), static_cast<ssize_t>(sizeof(workers)));
   ::kill(program, SIGKILL);
   ::waitpid(program, nullptr, 0);
-  // Orphans are reaped by init; where nobody does that they stay as zombies, which run nothing.
+  // init reaps orphans; without it they stay as zombies, which run nothing.
   for (const pid_t worker : workers) {
     const std::string stat = "/proc/" + std::to_string(worker) + "/stat";
     EXPECT_TRUE(eventually(
@@ -382,7 +382,7 @@ TEST(Life, WorkersDieWithTheProgram) {
   ::close(report[0]);
 }
 
-// Of all threads of a process, so far.
+// The processor time of all threads of a process, so far.
 std::chrono::nanoseconds processor_time(pid_t process) {
   clockid_t clock{};
   timespec spent{};
@@ -422,7 +422,7 @@ TEST(Life, DeviceThatHasGivenUpUsesNoProcessor) {
   auto held = gpu.ask(hold{.flag = flag.tensor()}, {.deadline = 1s});
   freeze_worker(gpu);
   ASSERT_FALSE(held.get_result());
-  // Beyond the deadline that nobody waits for any more.
+  // Beyond the deadline, which is not awaited any more.
   std::this_thread::sleep_for(1s);
   const auto before = processor_time(::getpid());
   std::this_thread::sleep_for(1s);
@@ -446,7 +446,7 @@ TEST(Life, AFreezeThatWaitsForAWorkerEndsWithTheDevice) {
   }
 }
 
-// What the program has of something, as its folder in /proc counts it.
+// How many of something the program has, as its folder in /proc counts it.
 std::ptrdiff_t entries_of(const char* folder) {
   return std::distance(std::filesystem::directory_iterator(folder), {});
 }
@@ -464,7 +464,7 @@ TEST(Life, FiftyRestartsLeaveNothingBehind) {
   const auto restart = [&] {
     ASSERT_TRUE(eventually([&] { return gpu.health().standby_ready; }));
     const std::uint64_t before = gpu.generation();
-    // What is lost with it uses memory, too.
+    // Buffers lost with it use memory, too.
     auto passing = gpu.tensor<float>({1000}).value();
     auto lost = gpu.ask(fault::inject{
         .what = fault::kind::exit,

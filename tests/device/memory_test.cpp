@@ -31,7 +31,7 @@ INSTANTIATE_TEST_SUITE_P(Isolation, Memory,
                          ::testing::Values(isolation::process, isolation::thread),
                          process_or_thread);
 
-// Of what the program was started with, which a device raises.
+// The limit that the program was started with, which a device raises.
 const rlim_t limit_at_start = [] {
   rlimit now{};
   ::getrlimit(RLIMIT_NOFILE, &now);
@@ -84,7 +84,7 @@ rlimit descriptors() {
   return now;
 }
 
-// Where memory is the device's, each of them is a descriptor, in the program and on its way to each
+// If memory is the device's, each of them is a descriptor, in the program and on its way to each
 // worker.
 TEST(ManyTensors, OfSomeSizeAreThousandsAndOutliveAWorker) {
   troupe::system system;
@@ -161,7 +161,7 @@ TEST_P(Memory, CopyOfNothingIsReadyAndRight) {
   EXPECT_TRUE(gpu_.copy(t, std::span<float>(none)).get_result());
 }
 
-// Of more pieces than are on their way at once. They begin behind what holds the tensor.
+// More pieces than are in flight at once. They begin behind a request that holds the tensor.
 class ManyPieces {
  public:
   explicit ManyPieces(device& on)
@@ -203,7 +203,7 @@ TEST_P(Memory, WhatIsSentAfterACopyOfManyPiecesMayOverwriteItsSource) {
   EXPECT_EQ(std::ranges::count(back, 2.0F), pieces.count);
 }
 
-// What keeps the tensor busy ends only after both calls.
+// The request that keeps the tensor busy ends only after both calls.
 TEST_P(Memory, CopyReturnsBeforeAnyOfItIsDone) {
   constexpr std::int64_t count = 10'000'001;
   auto t = gpu_.tensor<float>({count}).value();

@@ -76,7 +76,7 @@ TEST(Life, NamesOfLibrariesTakeNoMemoryForGood) {
     for (int i = from; i < to; ++i)
       (void)gpu.library("a library that nobody has, and whose name is long: " + std::to_string(i));
   };
-  many(0, 20'000);  // whatever the heap keeps, it has now
+  many(0, 20'000);  // the heap has grown by now
   const std::size_t before = ::mallinfo2().uordblks;
   many(20'000, 40'000);
   EXPECT_LT(::mallinfo2().uordblks, before + (std::size_t{1} << 20));

@@ -193,7 +193,7 @@ TEST_P(Refusal, RequestCancelledByItsHandleIsNotRun) {
     if (one.name == "value") one.in<scalar>(fill.data()) = 1;
   }
   request_handle sent;
-  sent.cancel();  // of nothing
+  sent.cancel();  // there is nothing to cancel
   EXPECT_FALSE(sent.cancel_and_wait());
   auto second = gpu_.library("test").ask(fill, {}, sent);
   sent.cancel();
@@ -218,7 +218,7 @@ TEST_P(Refusal, RequestCancelledByItsHandleIsNotRun) {
   later.set();
   EXPECT_TRUE(held_again.get_result());
   EXPECT_TRUE(waiting.get_result());
-  // What has ended, and whose slot others have had since, is nobody's.
+  // A request that has ended, and whose slot was reused, cannot be cancelled.
   EXPECT_TRUE(gpu_.library("test").ask(fill, {}, sent).get_result());
   const request_handle ended = sent;
   std::vector<future<any_reply>> others;
@@ -244,7 +244,7 @@ TEST_P(Refusal, FailureWhoseFutureWasDroppedIsTold) {
   EXPECT_TRUE(sent.cancel_and_wait());
   (void)gpu_.library("test").ask(fill, {}, sent);
   EXPECT_TRUE(sent.cancel_and_wait());
-  // What is made of it is dropped with it.
+  // The derived future is dropped with it.
   (void)gpu_.library("test").ask(fill, {}, sent).then([](result<any_reply> r) { return r; });
   EXPECT_TRUE(sent.cancel_and_wait());
   on_unretrieved_failure(nullptr);

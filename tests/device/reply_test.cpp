@@ -81,7 +81,7 @@ TEST_P(Reply, LeavesItsRoomToLaterOnes) {
     for (auto& one : asked)
       ASSERT_EQ(one.get().text.size(), 3'200'000u);
   }
-  // Of what their slots have, all but one was copied and is not used again yet.
+  // All but one of their slots' replies were copied and are not used again yet.
   EXPECT_EQ(lane.ask(say{.letters = 62'400'000}).get().text.size(), 62'400'000u);
 }
 

@@ -105,7 +105,7 @@ TEST_P(Restart, LeavesTheFrozenFrozen) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, errc::frozen_buffer);
   EXPECT_EQ(gpu_.ask(sum{.input = kept}).get(), 0.0);
-  // In the place of the one that nobody has any more.
+  // In the place of the one that was released.
   const auto next = gpu_.tensor<float>({freezable}, initial::zero, placement::own).value();
   EXPECT_TRUE(gpu_.ask(memory::fill{.to = next, .value = 1}).get_result());
   gpu_.thaw(kept).get();

@@ -1,4 +1,4 @@
-// A mailbox that is full: what is refused, what waits, and what goes in whole or not at all.
+// A full mailbox: requests that are refused, that wait, and that go in whole or not at all.
 
 #include "device/fixtures/either_isolation.hpp"
 

@@ -85,7 +85,7 @@ class ShortOfMemory : public ::testing::Test {
   void SetUp() override {
     if (under_sanitizers) GTEST_SKIP() << "the sanitizers bring an allocator of their own";
     ASSERT_TRUE(gpu_.wait_until_ready());
-    (void)round(false);  // what is made once is made
+    (void)round(false);  // one-time allocations are made here
   }
 
   struct asked {
@@ -190,8 +190,8 @@ TEST_F(ShortOfMemory, InAThreadThatWaitsIsOneRequestsError) {
   try_each(1, false);
 }
 
-// What fails while the device settles a loss may stop it, and then all is answered. With
-// TROUPE_EACH_ALLOCATION each of them fails.
+// A failure while the device settles a loss may stop it, and then everything is answered. With
+// TROUPE_EACH_ALLOCATION each allocation fails.
 TEST_F(ShortOfMemory, WhileAWorkerIsLostLosesNoAnswer) {
   try_each(std::getenv("TROUPE_EACH_ALLOCATION") != nullptr ? 1 : 7, true);
 }

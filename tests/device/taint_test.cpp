@@ -1,4 +1,5 @@
-// What a fault leaves undefined: it is refused to whoever reads it, until it is overwritten.
+// Content that a fault leaves undefined: requests that read it are refused, until it is
+// overwritten.
 
 #include "device/fixtures/device_under_fault.hpp"
 
@@ -71,7 +72,8 @@ TEST_P(Taint, ReaderQueuedBehindALostWriteFailsInsteadOfReadingGarbage) {
   EXPECT_EQ(read.error().code, errc::tainted_buffer);
 }
 
-// What was running when its worker was lost has written in part, also where it is not run again.
+// A request that was running when its worker was lost has written in part, even if it is not run
+// again.
 TEST(TaintOfAReplay, IsLeftByOneThatIsCancelledBeforeItRunsAgain) {
   troupe::system system;
   device_config config = permissive();
@@ -155,7 +157,7 @@ TEST_P(Taint, OfALentTensorStaysWhereNobodyGotIt) {
   EXPECT_EQ(mapped.error().code, errc::deadline_exceeded);
   flag.set();
   ASSERT_TRUE(ended(std::move(busy)));
-  // What is sent after the mapping comes after its end.
+  // A request sent after the mapping comes after its end.
   const auto read = gpu.ask(sum{.input = tainted}).get_result();
   ASSERT_FALSE(read) << "nobody has written it";
   EXPECT_EQ(read.error().code, errc::tainted_buffer);

@@ -1,4 +1,4 @@
-// What tracers hear of requests, and the file that one of them writes.
+// The reports to tracers, and the file that one of them writes.
 
 #include "device/fixtures/either_isolation.hpp"
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# exports_test.sh LIBRARY: what the shared library exports must be in namespace troupe (functions,
+# exports_test.sh LIBRARY: exports of the shared library must be in namespace troupe (functions,
 # objects, vtables, type information) or a C entry point named troupe_*.
 set -euo pipefail
 

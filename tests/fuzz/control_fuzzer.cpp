@@ -1,4 +1,4 @@
-// A control message of any content and length: what is taken for whole can be read as its kind.
+// A control message of any content and length: a message accepted as whole can be read as its kind.
 #include "wire/control.hpp"
 #include "wire/reply.hpp"
 

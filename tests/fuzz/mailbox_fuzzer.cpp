@@ -46,7 +46,7 @@ struct aligned_free {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 2) return 0;
-  // Of the shortest inputs' size at least, so that most mappings hold a good geometry.
+  // At least the size of the shortest inputs, so that most mappings hold a good geometry.
   const bool keep_geometry = data[0] % 4 != 0;
   const std::size_t content = size - 2;
   const std::size_t bytes =
@@ -59,7 +59,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   auto* header = reinterpret_cast<wire::mailbox_header*>(pages.get());
   if (keep_geometry) {
     // The input begins behind the header; slots name an operation by its place in the list, because
-    // nobody guesses 64 bits.
+    // 64 bits cannot be guessed.
     ::new (header) wire::mailbox_header();
     header->geometry = good_geometry();
     header->active.worker.store(1, std::memory_order_relaxed);

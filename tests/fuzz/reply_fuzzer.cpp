@@ -22,7 +22,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (failure->code == errc{} || failure->code > errc::system_error) std::abort();
   (void)failure->to_string();
   if (wire::text_bytes(*failure) > sizeof(slot->bytes)) return 0;
-  // What was read fits a slot, so it is the same once written and read again.
+  // A reply that was read fits a slot, so it is the same once written and read again.
   wire::reply_slot copy;
   wire::write_failure(copy, slot->ticket, *failure);
   const auto again = wire::read_failure(copy);

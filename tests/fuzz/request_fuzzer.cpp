@@ -1,6 +1,6 @@
-// Bytes that claim to be a request: whatever is taken for good lies within the memory it may use,
-// is validated and printed without touching that memory, and is written back as the same bytes.
-// Some inputs are drawn from the descriptions, valid and spoiled, so that every field is reached.
+// Bytes that claim to be a request: an accepted one lies within the memory it may use, is validated
+// and printed without touching that memory, and is written back as the same bytes. Some inputs are
+// drawn from the descriptions, valid and spoiled, so that every field is reached.
 #include "os/shared_memory.hpp"
 #include "random_requests.hpp"
 #include "request/built_in_requests.hpp"
@@ -34,7 +34,7 @@ class same_places final : public wire::operand_source {
   std::size_t next_ = 0;
 };
 
-/// Each at the start of its space: what is drawn is small.
+/// Each at the start of its space: drawn tensors are small.
 class at_the_start final : public wire::operand_source {
  public:
   result<place> locate(std::string_view, const any_tensor& t, troupe::access) override {
@@ -62,7 +62,7 @@ extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t s
   if (random() % 4 != 0 || most < 2) return LLVMFuzzerMutate(data, size, most);
   const auto types = built_in_requests();
   const std::size_t which = random() % types.size();
-  worker::request_room room;
+  worker::request_storage room;
   void* request = room.emplace(*types[which]);
   draw.fill(*types[which], request);
   for (auto wrong = random() % 3; wrong > 0; --wrong)
@@ -80,7 +80,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto types = built_in_requests();
   const request_type& type = *types[data[0] % types.size()];
   const auto bytes = std::as_bytes(std::span(data, size)).subspan(1);
-  worker::request_room room;
+  worker::request_storage room;
   void* request = room.emplace(type);
   std::vector<wire::operand> operands;
   if (!wire::decode(type, request, bytes, ranges(), operands)) return 0;
@@ -88,7 +88,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const wire::operand& o : operands) {
     if (o.begin > o.end || o.end > space_bytes) std::abort();
   }
-  // What it says does not matter; that it comes back does.
+  // The outcome does not matter, only that it returns.
   (void)type.validate(request);
   (void)print(type, request);
   same_places source(operands);

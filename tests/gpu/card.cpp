@@ -11,7 +11,7 @@
 namespace troupe::gpu_test {
 namespace {
 
-// What is needed of nvml.h, which is not everywhere where this is compiled.
+// The needed part of nvml.h, which not every build machine has.
 using device_handle = void*;
 struct memory_info {
   unsigned long long total = 0;

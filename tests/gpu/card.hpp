@@ -13,21 +13,21 @@ struct card_state {
   std::uint64_t uncorrected_errors = 0;  ///< likewise
 };
 
-/// The state of the first card that CUDA_VISIBLE_DEVICES leaves visible; nothing where there is no
-/// card or nobody to ask.
+/// The state of the first card that CUDA_VISIBLE_DEVICES leaves visible; nothing if there is no
+/// card or no management library.
 [[nodiscard]] std::optional<card_state> read_card();
 
-/// The same once its use has stood still for a second, in which nobody makes a context or loads a
-/// library; after ten seconds as it is then.
+/// The same once its use has stood still for a second, in which no context is created and no
+/// library loaded; after ten seconds as it is then.
 [[nodiscard]] std::optional<card_state> read_quiet_card();
 
-/// What of its memory may differ between two moments at which it should be the same: a worker's
-/// context takes more once its libraries have been used. One that is left behind takes ten times
-/// as much.
+/// The tolerated difference of its memory between two moments at which it should be the same: a
+/// worker's context takes more once its libraries have been used. One that is left behind takes ten
+/// times as much.
 inline constexpr std::int64_t card_tolerance_bytes = std::int64_t{64} << 20;
 
-/// What is amiss with the card since `before`: memory that does not come back, errors of its memory
-/// that were counted. Empty when nothing is, or when there is no card.
+/// The damage to the card since `before`: memory that does not come back, errors of its memory that
+/// were counted. Empty if there is none, or no card.
 [[nodiscard]] std::string card_amiss(const std::optional<card_state>& before);
 
 }  // namespace troupe::gpu_test

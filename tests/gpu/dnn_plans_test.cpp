@@ -1,5 +1,5 @@
-// Plans of cuDNN on a GPU: what they compute, that they outlive their worker, and that nobody waits
-// for another's. Without a GPU there is nothing to test here.
+// Plans of cuDNN on a GPU: their results, that they outlive their worker, and that no request waits
+// for another's plan. Without a GPU there is nothing to test here.
 
 #include <troupe/core/system.hpp>
 #include <troupe/device/device.hpp>

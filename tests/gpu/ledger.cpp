@@ -52,7 +52,7 @@ void ledger::judge(std::span<const entry> entries, findings& out) {
 void ledger::succeeded(const entry& e, findings& out) {
   ++out.succeeded;
   belief& cell = cells_[e.cell];
-  // What it read was there, so it was not undefined.
+  // Its input was there, so it was not undefined.
   belief& read = e.what == action::copy ? cells_[e.source] : cell;
   if (e.what != action::fill) {
     if (!read.may_hold) note(out, out.wrong, e, "succeeded on what a fault had left undefined");
@@ -102,7 +102,7 @@ void ledger::failed(const entry& e, findings& out) {
   }
   if (e.code == errc::aborted) {
     ++out.aborted;
-    // Nobody knows what a worker has done that lied about it, so nothing is run again.
+    // The work of a worker that lied about it is unknown, so nothing is run again.
     if (e.what != action::add && !hostile_workers_)
       note(out, out.unexpected, e, "aborted, although it may run again");
   } else if (e.code == errc::device_fault || e.code == errc::poisonous ||

@@ -10,7 +10,7 @@
 
 namespace troupe::gpu_test {
 
-/// What a request does to a cell: a vector whose elements are all equal.
+/// The effect of a request on a cell: a vector whose elements are all equal.
 enum class action : std::uint8_t {
   fill,  ///< every element becomes `operand`
   add,   ///< `operand` is added to every element, in place: done twice, it shows
@@ -19,21 +19,21 @@ enum class action : std::uint8_t {
   read,  ///< copies the elements to host memory
 };
 
-/// One request: written by its sender, then by whoever completes it.
+/// One request: written by its sender, then by its completion.
 struct entry {
   action what{};
   std::uint16_t cell = 0;
   std::uint16_t source = 0;
   double operand = 0;
   std::int64_t sent_ns = 0;
-  // By the completion, which counts itself last (release).
-  double got = 0;  ///< of `sum` and `read`: the elements' value, or NaN where they differ
+  // Written by the completion, which counts itself last (release).
+  double got = 0;  ///< for `sum` and `read`: the elements' value, or NaN if they differ
   errc code{};     ///< nothing when it succeeded
   std::int64_t ended_ns = 0;
   std::atomic<std::uint8_t> ends{0};
 };
 
-/// What became of many requests.
+/// The outcomes of many requests.
 struct findings {
   std::uint64_t requests = 0;
   std::uint64_t succeeded = 0;
@@ -52,15 +52,15 @@ struct findings {
   findings& operator+=(const findings& more);
 };
 
-/// Checks the history of a set of cells that one thread sends requests for: what each request
-/// answered must be what running the successful ones one after the other, in the order sent, gives.
-/// What is undefined since a failure must be refused as tainted until it is overwritten, and
-/// nothing else may be.
+/// Checks the history of a set of cells that one thread sends requests for: each answer must be the
+/// result of running the successful requests one after the other, in the order sent. Content that
+/// is undefined since a failure must be refused as tainted until it is overwritten, and nothing
+/// else may be refused.
 class ledger {
  public:
-  /// Of cells 0 to `counters - 1` nothing but `add`s change the value, so that a value that is too
-  /// high tells of work done twice. Every cell holds zeros. Only where workers are hostile may a
-  /// request take the blame for a broken protocol.
+  /// Only `add`s change the value of cells 0 to `counters - 1`, so that too high a value shows work
+  /// done twice. Every cell holds zeros. Only if workers are hostile may a request take the blame
+  /// for a broken protocol.
   ledger(std::size_t cells, std::size_t counters, bool hostile_workers = false)
       : cells_(cells), counters_(counters), hostile_workers_(hostile_workers) {}
 

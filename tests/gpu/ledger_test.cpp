@@ -1,4 +1,4 @@
-// What the history checker finds, and what it must not find.
+// Findings of the history checker, and cases without findings.
 
 #include "ledger.hpp"
 

@@ -14,7 +14,7 @@ namespace {
 using namespace std::chrono_literals;
 using clock = std::chrono::steady_clock;
 
-// Longer than any recovery takes: what has not ended by then is lost.
+// Longer than any recovery takes: a request without an answer by then is lost.
 constexpr auto timeout = 20s;
 constexpr std::size_t entries_at_once = 4096;
 
@@ -43,7 +43,7 @@ future<void> noted(entry& e, future<void> answer) {
       [&e](result<void> outcome) { end(e, outcome ? errc{} : outcome.error().code); });
 }
 
-// What all elements are, or NaN.
+// The value of all elements, or NaN.
 double value_of(std::span<const double> elements) {
   const bool equal = std::ranges::all_of(elements, [&](double x) { return x == elements[0]; });
   return equal ? elements[0] : std::numeric_limits<double>::quiet_NaN();
@@ -78,7 +78,7 @@ client::client(device& gpu, const any_tensor& ones, const load_config& config, s
 }
 
 client::~client() {
-  // What is lost may still end, somehow, some time.
+  // A lost request may still end at some time.
   if (lost_) (void)entries_.release();
 }
 

@@ -30,7 +30,7 @@ struct load_config {
   bool hostile_workers = false;
 };
 
-/// Where a client's requests go.
+/// The targets of a client's requests.
 struct routes {
   library_actor compute;
   library_actor move;

@@ -1,4 +1,4 @@
-// What a lost worker leaves behind, on a device of queues.
+// The traces of a lost worker, on a device of queues.
 
 #include "gpu/faults/lost_workers.hpp"
 
@@ -27,7 +27,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// What the program and its workers share, a descriptor for each worker there is.
+/// The memory shared by the program and its workers, a descriptor for each existing worker.
 int segments() {
   int count = 0;
   for (const auto& one : std::filesystem::directory_iterator("/proc/self/fd")) {
@@ -73,7 +73,7 @@ TEST(Loss, OfAWorkerLeavesNothingBehindUntilTheNextOne) {
   }
 }
 
-// What fails in a worker beside its queues is not the doing of what runs in them.
+// A failure of a worker outside its queues is not caused by the requests in them.
 TEST(Loss, OfAWorkerThatCannotMapMemoryIsNobodysFault) {
   troupe::system system;
   device gpu = system.device(0, {.standby = false,
@@ -98,8 +98,8 @@ TEST(Loss, OfAWorkerThatCannotMapMemoryIsNobodysFault) {
   EXPECT_EQ(why->call, "mmap") << why->to_string();
 }
 
-/// Sends updates, each with an overwrite after it and a question after that: whatever becomes of
-/// the update, the overwrite was sent before the question.
+/// Sends updates, each with an overwrite after it and a question after that: even if the update is
+/// lost, the overwrite was sent before the question.
 class overwriter {
  public:
   overwriter(device& gpu, unsigned seed)
@@ -112,9 +112,8 @@ class overwriter {
     compute_.ask(blas::dot{.x = ones_, .y = x_}).get();
   }
 
-  /// One after the other, with a random pause between the three: what is lost is the update,
-  /// mostly, and the others are sent while that is found out. \returns how many were refused as
-  /// tainted
+  /// One after the other, with a random pause between the three: mostly the update is lost, and the
+  /// others are sent while that is detected. \returns how many were refused as tainted
   int run(const std::stop_token& stop) {
     int refused = 0;
     while (!stop.stop_requested()) {

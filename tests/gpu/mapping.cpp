@@ -1,4 +1,4 @@
-// A tensor lent to a program on a GPU: kernels of its own, in a context of its own, beside the
+// A tensor mapped by a program on a GPU: kernels of its own, in a context of its own, beside the
 // worker's. Exits with status 0 and says so when all is as promised.
 //
 //   gpu_mapping
@@ -70,7 +70,7 @@ void run(troupe::device& gpu, std::int64_t n) {
   auto other = gpu.tensor<float>({n}).value();
   auto later = gpu.ask(troupe::memory::copy{.from = t, .to = other});
   expect(!later.wait_for(50ms), "a later request waits for the program");
-  // Of another library, so in another lane: in its own one it would come after the waiting copy.
+  // In another library, so in another lane: in its own one it would come after the waiting copy.
   expect(
       gpu.ask(troupe::blas::scal{.x = gpu.tensor<float>({8}).value(), .alpha = 2.0f}).wait_for(5s),
       "one on another tensor does not");
@@ -100,8 +100,8 @@ void run(troupe::device& gpu, std::int64_t n) {
   expect(right, "100 times in turn");
 }
 
-// What is undefined of a tensor stays so where it is mapped too late, and no longer once the
-// program had it to write.
+// Undefined parts of a tensor stay so if it is mapped too late, and not after the program had it to
+// write.
 void lend_the_undefined(troupe::device& gpu) {
   std::printf("a tensor of which half is undefined\n");
   auto t = gpu.tensor<float>({8}).value();

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-/// What a program does to a tensor that it was mapped. Each waits until the device is done, and
-/// ends the program where CUDA fails.
+/// A program's work on a tensor that was mapped for it. Each function waits until the device is
+/// done, and ends the program if CUDA fails.
 namespace troupe::gpu_test {
 
 void make_context(int ordinal);

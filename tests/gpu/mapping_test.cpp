@@ -1,4 +1,4 @@
-// Tensors that are lent to the program, on the CPU backend in both isolations and on a device of
+// Tensors mapped by the program, on the CPU backend in both isolations and on a device of
 // queues, whose memory the program has to map like a GPU's. gpu_mapping (mapping.cpp) is for GPUs.
 
 #include <troupe/blas/level1.hpp>
@@ -118,7 +118,7 @@ TEST_P(Lease, IsOfAViewWhereItLies) {
     EXPECT_EQ(mapped.tensor().count(), 2);
     mapped.data<float>()[0] = 1;
     mapped.data<float>()[1] = 2;
-    // What does not overlap is not held back.
+    // A request that does not overlap is not held back.
     EXPECT_TRUE(gpu_.ask(memory::fill{.to = t_.slice(0, 12, 20).value(), .value = 9}).get_result());
   }  // given back
   std::vector<float> here(count);
@@ -151,7 +151,7 @@ TEST_P(Lease, IsNotHeldUpByOneThatWaitedInVainForAnotherTensor) {
   ASSERT_FALSE(none_left);
   EXPECT_EQ(none_left.error().code, errc::mailbox_full);
   first.unmap();
-  // What waited in vain is gone now, and its places are others' again.
+  // The mapping that waited in vain is gone now, and its lanes are free again.
   std::vector<mapped_tensor> mapped;
   const auto give_up = std::chrono::steady_clock::now() + 10s;
   while (mapped.size() < 8 && std::chrono::steady_clock::now() < give_up) {

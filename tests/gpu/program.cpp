@@ -59,7 +59,7 @@ ending wait_for(pid_t pid, std::chrono::nanoseconds timeout) {
   return end;
 }
 
-// What each descriptor is, but for its number.
+// The name of each descriptor, without its number.
 std::vector<std::string> descriptor_names() {
   std::vector<std::string> names;
   for (const auto& one : std::filesystem::directory_iterator("/proc/self/fd")) {

@@ -23,9 +23,9 @@ class arguments {
   std::vector<std::string> words_;
 };
 
-/// What this program holds of the system's.
+/// The system resources that this program holds.
 struct holdings {
-  std::vector<std::string> descriptors;  ///< what each is, in order
+  std::vector<std::string> descriptors;  ///< their names, in order
   std::size_t threads = 0;
   std::uint64_t resident_bytes = 0;
   std::size_t children = 0;        ///< processes that it has started and not waited for

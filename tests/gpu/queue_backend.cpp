@@ -174,7 +174,7 @@ class queue_device final : public accelerator {
     return queues_.make_lane(number);
   }
 
-  /// What a kernel's write does: it loses the context where it is not allowed.
+  /// A kernel's write: it loses the context if it is not allowed.
   void write(std::byte* at) {
     {
       const std::lock_guard lock(mutex_);
@@ -186,7 +186,7 @@ class queue_device final : public accelerator {
   }
 
  private:
-  bool in_program_;  // whose addresses are taken
+  bool in_program_;  // its addresses are reserved
   fake_accelerator queues_;
   std::mutex mutex_;
   std::map<std::byte*, std::uint64_t> read_only_;  // bytes; 0 for what was thawed
@@ -212,7 +212,7 @@ const operation_table& cpu_operations() {
   return table;
 }
 
-/// What the CPU's executors get: they have no workspace to ask for here.
+/// The context of the CPU's executors: they have no workspace here.
 class queue_context final : public lane_context {
  public:
   [[nodiscard]] int lane() const noexcept override { return 0; }

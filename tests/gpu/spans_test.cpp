@@ -242,8 +242,8 @@ TEST_F(Spans, AreCopiedByContinuationsOfOthers) {
   std::vector<std::uint32_t> second(sent.size());
   auto t = gpu_.tensor<std::uint32_t>({many_pieces}).value();
   auto there = gpu_.copy(std::span(sent), t);
-  // By whoever ended the one before: a thread of the crew, or one with the reactor's role. It may
-  // even wait there.
+  // By the thread that ended the one before: a thread of the pool, or one with the reactor's role.
+  // It may even wait there.
   auto here =
       gpu_.copy(t, std::span(first)).then([&] { return gpu_.copy(std::span(sent), t); }).then([&] {
         gpu_.copy(t, std::span(second)).get();

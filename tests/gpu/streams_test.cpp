@@ -1,4 +1,4 @@
-// What streams of requests that nobody waits for have done when their worker was killed meanwhile.
+// The results of streams of requests without waiters when their worker was killed meanwhile.
 
 #include "gpu/faults/lost_workers.hpp"
 
@@ -20,7 +20,7 @@ namespace troupe {
 namespace {
 
 /// Fills a tensor and copies it many times, and again: the copies share marks, and the next fill
-/// overwrites what they have read. Whatever becomes of the worker, a copy is of the fill before it.
+/// overwrites their input. Even if the worker is lost, a copy is of the fill before it.
 class streamer {
  public:
   streamer(device& gpu, unsigned seed)

@@ -1,4 +1,4 @@
-// What `troupe info` asks of a vendor library, without the library.
+// The functions of a vendor library that `troupe info` calls, without the library.
 
 #include <cstddef>
 

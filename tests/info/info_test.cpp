@@ -41,7 +41,7 @@ TEST(Info, NamesTheCpuBackendAndWhyThereIsNoCudaDevice) {
   const std::size_t reason = cuda.find(found);
   ASSERT_NE(reason, std::string::npos) << got.text;
   const std::string line = cuda.substr(reason, cuda.find('\n', reason) - reason);
-  // What was tried: the plugin, the driver, or the call that the driver refused.
+  // The attempt: the plugin, the driver, or the call that the driver refused.
   EXPECT_TRUE(line.find("libtroupe-cuda.so") != std::string::npos ||
               line.find("libcuda.so.1") != std::string::npos ||
               line.find("cuInit: CUDA_ERROR") != std::string::npos ||

@@ -17,7 +17,7 @@ void strike(int) noexcept {
   const pid_t who = victim.load(std::memory_order_relaxed);
   if (who <= 0 || struck_ns.load(std::memory_order_relaxed) != 0) return;
   struck_in.store(current.load(std::memory_order_relaxed), std::memory_order_relaxed);
-  // Whoever is killed is not reaped before its end was seen, so the number is nobody else's.
+  // The killed process is not reaped before its end was seen, so its number is not reused.
   ::kill(who, SIGKILL);
   struck_ns.store(executioner::clock::now().time_since_epoch().count(), std::memory_order_relaxed);
 }
@@ -52,7 +52,7 @@ void executioner::kill_in(pid_t who, std::chrono::nanoseconds delay) {
 }
 
 void executioner::watch(pid_t who) noexcept {
-  struck_ns.store(1, std::memory_order_relaxed);  // a late signal strikes nobody
+  struck_ns.store(1, std::memory_order_relaxed);  // a late signal strikes no one
   victim.store(who, std::memory_order_relaxed);
 }
 

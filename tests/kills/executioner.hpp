@@ -13,7 +13,7 @@ namespace troupe::kills {
 class executioner {
  public:
   using clock = std::chrono::steady_clock;
-  /// What the process that kills is at.
+  /// The current activity of the process that kills.
   enum class scene : std::uint8_t { turning, sending, waiting };
 
   executioner();

@@ -12,9 +12,9 @@ namespace troupe::kills {
 
 /// How a worker was found when it was reaped.
 struct last_moment {
-  bool asleep = false;     ///< nobody read the mailbox
+  bool asleep = false;     ///< no thread read the mailbox
   bool running = false;    ///< a request had begun, and had no mark
-  bool answering = false;  ///< of one of these the answer was announced already
+  bool answering = false;  ///< one of these had its answer announced already
 };
 
 /// A worker of the real parts (inbox, lanes, outbox, on the real mailbox and a segment of its own)

@@ -1,11 +1,11 @@
-// Kills either side of the mailbox at random moments, as often as one likes, and holds what is left
-// against what was done.
+// Kills either side of the mailbox at random moments, as often as one likes, and compares the
+// remains with the work done.
 //
-//   kills [--workers N] [--programs N] [--seed S] [--json FILE]
+// kills [--workers N] [--programs N] [--seed S] [--json FILE]
 //
-// First N workers of a program that goes on (survivor.hpp), then N programs of workers that must
-// not (orphans.hpp). What is sent follows from the seed; when a kill comes, from the seed and the
-// machine.
+// First N workers of a program that continues (survivor.hpp), then N programs of workers that must
+// end (orphans.hpp). The seed determines the requests; the seed and the machine determine when a
+// kill comes.
 
 #include "json_line.hpp"
 #include "orphans.hpp"

@@ -77,8 +77,8 @@ std::string orphans::outlive(std::int64_t kills) {
 std::string orphans::kill_one() {
   fates_.forget_all();
   auto [ours, theirs] = os::message_socket_pair().value();
-  // Of these two the program and its workers have an end each, so that their last one tells of
-  // itself.
+  // The program and its workers have an end each of these two, so that the last one's end is
+  // noticed.
   int alive[2] = {-1, -1};
   if (::pipe2(alive, O_CLOEXEC) != 0) return "no pipe";
   const os::unique_fd last_words(alive[0]);
@@ -98,7 +98,7 @@ std::string orphans::kill_one() {
     detail::pause_cpu();
   if (can_step() && random_() % 2 == 0) {
     fates_.steps_of_sender().store(1 + static_cast<std::uint32_t>(random_() % 3'000));
-    // Where both senders wait, or have sent what they may, nobody takes it.
+    // If both senders wait, or have sent all they may, no request is taken.
     const auto offered = clock::now();
     const auto is_over = [&] {
       const bool taken = fates_.steps_of_sender().load() == 0;
@@ -161,7 +161,7 @@ std::string orphans::judge(const estate& left) {
     bool one_begun = false;  // without its mark
   };
   std::array<in_lane, program::lanes> lanes;
-  std::set<std::uint16_t> slots;  // of what is not completed
+  std::set<std::uint16_t> slots;  // the slots of unfinished requests
   std::optional<std::uint64_t> first_gap;
   std::uint64_t gaps = 0;
   std::uint64_t gaps_so_far = 0;

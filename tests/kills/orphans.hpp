@@ -10,10 +10,10 @@
 
 namespace troupe::kills {
 
-/// What the judge of killed programs has seen.
+/// The observations of the judge of killed programs.
 struct remains {
   std::int64_t kills = 0;
-  std::int64_t stepped = 0;  ///< of them, those that came between two instructions of a sender
+  std::int64_t stepped = 0;  ///< among them, those between two instructions of a sender
   std::int64_t published = 0;
   std::int64_t completed = 0;
   std::int64_t cut_short = 0;  ///< requests that had begun and have no mark
@@ -23,17 +23,18 @@ struct remains {
   std::chrono::nanoseconds longest_survival{0};  ///< of a worker
 };
 
-/// Kills programs, which are forks of this process, at random moments, or has a sender's thread do
-/// so between any two instructions: two threads send and wait, a third one plays the device's, two
-/// workers serve. Then judges by what they leave, the mailbox, the worker's segment and the
+/// Kills programs, which are forks of this process, at random moments, or makes a sender's thread
+/// do so between any two instructions: two threads send and wait, a third one plays the device's,
+/// two workers serve. Then judges by their remains, the mailbox, the worker's segment and the
 /// journal:
 ///
 ///  - every worker has ended within `survival_bound`;
 ///  - every entry of the ring is whole and in its place, at most one ticket for each sender has
 ///    none, and nothing behind the first such was run;
-///  - in each lane, what the mark counts has run once, the next one at most once, and no other;
-///  - what is not completed has its slot for itself;
-///  - no request was answered twice, and what was answered as a success was run.
+///  - in each lane, the requests counted by the mark have run once, the next one at most once, and
+///    no other;
+///  - an unfinished request has its slot for itself;
+///  - no request was answered twice, and a successful one was run.
 class orphans {
  public:
   static constexpr std::chrono::seconds survival_bound{2};
@@ -45,7 +46,7 @@ class orphans {
   [[nodiscard]] const remains& seen() const noexcept { return seen_; }
 
  private:
-  /// What a program hands over when it begins: descriptors of its mailbox and its worker's segment.
+  /// A program hands this over when it begins: descriptors of its mailbox and its worker's segment.
   struct estate {
     os::unique_fd mailbox;
     os::unique_fd segment;

@@ -7,8 +7,8 @@ namespace troupe::kills {
 using namespace std::chrono_literals;
 
 program::program(journal& fates, std::uint32_t capacity)
-    : operations_(operations_noting(fates)), around_(operations_) {
-  around_.on_start = [this](const forked_worker& worker, const worker_plan& plan) {
+    : operations_(operations_noting(fates)), environment_(operations_) {
+  environment_.on_start = [this](const forked_worker& worker, const worker_plan& plan) {
     requests_ = plan.requests;
     wakes_ = plan.program_wakes;
     if (worker.number() == 1) segment_of_first_ = &worker.segment_memory();
@@ -24,7 +24,7 @@ program::program(journal& fates, std::uint32_t capacity)
       .restarts = {.restarts = std::numeric_limits<std::int32_t>::max(), .window = 1ms},
       .backoff = {.initial = 0ms}};
   core_ = device_core::create_with({.plugin = "forks", .description = {.name = "forks"}}, 0, config,
-                                   host_memory_, around_)
+                                   host_memory_, environment_)
               .value();
   for (any_tensor& cell : cells_) {
     cell = any_tensor::owned(core_->allocate(memory_space::device, sizeof(std::int64_t)).value(),

@@ -12,7 +12,7 @@
 namespace troupe::kills {
 
 /// A device of the real parts (mailbox, reactor, supervisor, recovery) whose workers are forks, and
-/// what is sent to it. The device has no thread: whoever made it gives it its turns.
+/// its requests. The device has no thread: its owner calls its turns.
 class program {
  public:
   static constexpr std::size_t lanes = 3;
@@ -24,7 +24,7 @@ class program {
 
   /// Until the first worker serves and the standby has been forked.
   void start();
-  [[nodiscard]] forked_environment& around() noexcept { return around_; }
+  [[nodiscard]] forked_environment& environment() noexcept { return environment_; }
   [[nodiscard]] device_core& core() noexcept { return *core_; }
   [[nodiscard]] mailbox& requests() noexcept { return *requests_; }
   /// The eventfd on which a device thread would sleep.
@@ -46,7 +46,7 @@ class program {
 
  private:
   operation_table operations_;
-  forked_environment around_;
+  forked_environment environment_;
   std::shared_ptr<memory_pool> host_memory_;
   std::shared_ptr<device_core> core_;
   std::array<any_tensor, lanes> cells_;

@@ -15,7 +15,7 @@
 namespace troupe::kills {
 namespace {
 
-// Of the one thread that steps, and its signal handler.
+// The state of the one thread that steps, and its signal handler.
 std::uint32_t left = 0;
 std::atomic<std::int64_t>* note = nullptr;
 

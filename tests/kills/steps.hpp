@@ -9,8 +9,7 @@
 #include <cstdint>
 #include <string_view>
 
-/// What programs ask of workers that are about to be killed, and what tells afterwards what was
-/// run.
+/// The requests of programs to workers that are about to be killed, and the records of their runs.
 namespace troupe::kills {
 
 /// Writes a cell, so it may be run again. Answers what it has written.
@@ -20,7 +19,7 @@ struct put {
 
   any_tensor cell{};
   std::int64_t number = 0;
-  std::int64_t pauses = 0;  ///< of the processor, between beginning and end
+  std::int64_t pauses = 0;  ///< pauses of the processor, between beginning and end
 
   static void describe(description<put>& d) {
     d.about("Writes a cell, and answers what it has written.");
@@ -47,8 +46,8 @@ struct add {
   }
 };
 
-/// What became of one request, as those say who ran it or were answered. Relaxed: whoever judges
-/// has been answered, or has reaped who wrote it; and a kill comes between two instructions.
+/// The fate of one request, recorded by its worker and its receiver. Relaxed: the judge has been
+/// answered, or has reaped the writer; and a kill comes between two instructions.
 struct fate {
   std::atomic<std::uint32_t> begun{0};
   std::atomic<std::uint32_t> ended{0};
@@ -79,7 +78,8 @@ class journal {
     return pages().runs[ticket % size];
   }
   void forget_all() noexcept;
-  /// Not 0: whoever takes it (`exchange`) is to die after so many instructions, and to note when.
+  /// Not 0: the process that takes it (`exchange`) must die after so many instructions, and record
+  /// when.
   [[nodiscard]] std::atomic<std::uint32_t>& steps_to_death() noexcept {
     return pages().steps_to_death;
   }
@@ -102,7 +102,7 @@ class journal {
   os::mapping pages_;
 };
 
-/// What workers run them with; they write their fates there. One journal of a process at a time.
+/// The executors of workers, which write their fates there. One journal of a process at a time.
 [[nodiscard]] operation_table operations_noting(journal& fates);
 
 }  // namespace troupe::kills

@@ -24,7 +24,7 @@ constexpr std::size_t most_since_rest = journal::size / 2;
 survivor::survivor(std::uint64_t seed) : random_(seed), program_(fates_, capacity) {
   since_rest_.reserve(most_since_rest);
   program_.start();
-  program_.around().on_end = [this](const last_moment& then) {
+  program_.environment().on_end = [this](const last_moment& then) {
     if (!executioner::has_victim()) return;
     seen_.asleep += then.asleep ? 1 : 0;
     seen_.running += then.running ? 1 : 0;
@@ -149,7 +149,7 @@ void survivor::note(std::size_t place, const std::byte* reply, const error* fail
   }
 }
 
-// What an answer says is what the cell must have held, if that is known.
+// An answer is the cell's value, if that is known.
 void survivor::check_value(const program::drawn& what, std::int64_t value) {
   cell& c = cells_[what.lane];
   if (what.number <= c.uncertain_until) {
@@ -213,7 +213,7 @@ void survivor::judge(const request& r) {
   const fate& f = fates_.of(r.what.number);
   const std::uint32_t begun = f.begun.load(std::memory_order_relaxed);
   const std::uint32_t ended = f.ended.load(std::memory_order_relaxed);
-  // A kill is held against nobody: what only overwrites is run again as often as it takes.
+  // A kill is not held against requests: those that only overwrite run again as often as needed.
   const std::uint32_t most = r.what.adds ? 1 : std::numeric_limits<std::uint32_t>::max();
   const auto fits = [&] {
     if (f.answers() != 1 || ended > begun) return false;

@@ -9,10 +9,10 @@
 
 namespace troupe::kills {
 
-/// What a survivor has seen.
+/// The observations of a survivor.
 struct sights {
   std::int64_t kills = 0;
-  std::int64_t stepped = 0;  ///< of them, those that came between two of the worker's instructions
+  std::int64_t stepped = 0;  ///< among them, those between two of the worker's instructions
   std::int64_t requests = 0;
   std::int64_t succeeded = 0;
   std::int64_t aborted = 0;
@@ -20,7 +20,7 @@ struct sights {
   std::int64_t found_no_room = 0;
   std::uint64_t run_again = 0;
   std::int64_t rests = 0;
-  // Where the kills came: in the worker, and what the program was at.
+  // The moments of the kills: in the worker, and the program's activity.
   std::int64_t asleep = 0;
   std::int64_t running = 0;
   std::int64_t answering = 0;
@@ -30,13 +30,13 @@ struct sights {
 };
 
 /// A program whose workers are killed at random moments: by a timer's signal, which comes between
-/// any two instructions of its own, or by themselves between any two of theirs. It goes on sending
-/// all the time, and holds against what was run whatever it is answered:
+/// any two instructions of its own, or by themselves between any two of theirs. It keeps sending
+/// all the time, and compares the answers with the runs:
 ///
 ///  - each request is answered once; a success was run, and its answer is what the cell held then;
-///  - what must not be run again has begun once at most, all else twice, and what was refused
-///  never;
-///  - who sleeps over a completion is told of it;
+///  - a request that must not run again has begun at most once, any other at most twice, and a
+///    refused one never;
+///  - a thread that sleeps until a completion is woken by it;
 ///  - at rest every slot is free, and there as often as it should be;
 ///  - after each kill the next worker answers within `recovery_bound`.
 class survivor {
@@ -74,7 +74,7 @@ class survivor {
     if (wrong_.empty()) wrong_ = std::move(why);
   }
 
-  /// What a lane's cell holds, as far as is known: after a failure, nothing until the next `put`.
+  /// The value of a lane's cell, as far as known: after a failure, nothing until the next `put`.
   struct cell {
     std::int64_t value = 0;
     std::int64_t uncertain_until = 0;  ///< the number of the last request that failed
@@ -87,7 +87,7 @@ class survivor {
   std::vector<request> since_rest_;
   std::int64_t next_ = 1;
   std::array<cell, program::lanes> cells_;
-  std::uint64_t generation_ = 0;  // of the worker that is to be killed
+  std::uint64_t generation_ = 0;  // that worker's, which will be killed
   bool by_itself_ = false;        // it dies between two instructions of its own
   clock::time_point recovered_at_{};
   sights seen_;

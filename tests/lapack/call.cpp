@@ -16,7 +16,7 @@ struct counts {
   long passed_on = 0;
 };
 
-/// The program's device. What was called is printed at its end.
+/// The program's device. The calls are printed at its end.
 class session {
  public:
   static session& get() {
@@ -99,7 +99,7 @@ integer call::outcome(std::string_view request, const result<void>& answer, inte
   }
   const error& why = answer.error();
   if (why.code != errc::numerical || info == 0) give_up(name_, request, why.to_string());
-  // Of a generalised problem's second matrix info counts on from n.
+  // For a generalised problem's second matrix info counts on from n.
   const bool of_second = why.message.starts_with("b is not");
   if (!of_second && info > 0 && number_in(why.message) != info)
     give_up(name_, request, why.message + ", but info is " + std::to_string(info));

@@ -56,7 +56,7 @@ class call {
  public:
   explicit call(const char* name);
 
-  /// What the requests take: a column-major copy of the caller's matrix, or vector.
+  /// The inputs of requests: a column-major copy of the caller's matrix, or vector.
   template <class T>
   any_tensor in(const block<T>& m) {
     std::vector<T> packed;
@@ -73,7 +73,7 @@ class call {
     send(t, std::as_bytes(vector));
     return t;
   }
-  /// What they write.
+  /// The outputs of requests.
   any_tensor out(dtype type, integer rows, integer columns);
   any_tensor out(dtype type, integer count);
 
@@ -146,7 +146,7 @@ void call_real(const char* name, Arguments... arguments) {
   reinterpret_cast<void (*)(Arguments...)>(real_routine(name))(arguments...);
 }
 
-/// What LAPACK takes for a letter: either case.
+/// LAPACK's rule for letters: either case.
 [[nodiscard]] inline bool is(const char* letter, char wanted) {
   return (*letter & ~0x20) == wanted;
 }
@@ -163,5 +163,5 @@ void call_real(const char* name, Arguments... arguments) {
 #define TROUPE_LAPACK_ALL(define) \
   define(float, s) define(double, d) define(std::complex<float>, c) define(std::complex<double>, z)
 #define TROUPE_FORTRAN extern "C" __attribute__((visibility("default"))) void
-/// What stands in its parentheses: the workspaces of a routine, which differ between types.
+/// The text in its parentheses: the workspaces of a routine, which differ between types.
 #define TROUPE_LIST(...) __VA_ARGS__

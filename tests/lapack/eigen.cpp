@@ -19,7 +19,7 @@ void turn(std::span<C> v) {
   *largest = largest->real();
 }
 
-/// Writes eigenvectors as LAPACK has them. Of a real matrix a pair of conjugate ones is two
+/// Writes eigenvectors in LAPACK's format. For a real matrix a pair of conjugate ones is two
 /// columns, the real and the imaginary part of the first.
 template <class T>
 void write_vectors(std::vector<std::complex<real_t<T>>> from,
@@ -41,7 +41,7 @@ void write_vectors(std::vector<std::complex<real_t<T>>> from,
   }
 }
 
-/// What LAPACK is asked for: vectors, by a letter for each side, and their places.
+/// LAPACK's arguments: vectors, by a letter for each side, and their places.
 template <class T>
 struct places {
   const char* jobvl;

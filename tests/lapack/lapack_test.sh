@@ -2,7 +2,7 @@
 # lapack_test.sh LIBRARY TESTERS LETTER [INPUT…]: runs netlib's testing programs for the type with this
 # letter (s d c z) with LIBRARY before their LAPACK, on all inputs or on these. TESTERS is where the
 # programs lie. Every routine must have become requests, and every test must pass. A threshold that
-# LAPACK misses on this machine, too, says nothing of Troupe: where one is missed, the program runs once
+# LAPACK misses on this machine, too, is not Troupe's fault: if one is missed, the program runs once
 # more without LIBRARY, and in each group of tests LAPACK must have missed as many, and by as much.
 set -euo pipefail
 

@@ -8,7 +8,7 @@ namespace {
 using solver::singular_vectors;
 using solver::svd_driver;
 
-/// Where LAPACK wants vectors: a letter of jobu or jobvt, and the matrix for A and S.
+/// LAPACK's place for vectors: a letter of jobu or jobvt, and the matrix for A and S.
 template <class T>
 struct wanted {
   char job;  ///< A all, S as many as values, O the same in a, N none

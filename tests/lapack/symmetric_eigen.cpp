@@ -13,8 +13,8 @@ blas::uplo triangle(const char* uplo) {
   return is(uplo, 'U') ? blas::uplo::upper : blas::uplo::lower;
 }
 
-/// Of workspaces: complex numbers or all, real ones beside complex ones, integers. Real types have
-/// the second not; syev and sygv have one length alone.
+/// Lengths of workspaces: complex numbers or all, real ones beside complex ones, integers. Real
+/// types do not have the second; syev and sygv have only one length.
 struct lengths {
   integer work = 0;
   integer rwork = 0;

@@ -7,7 +7,7 @@
 
 namespace troupe::model {
 
-/// Whose turn it is: the same for the model and for what is compared with it.
+/// Draws whose turn it is: the same for the model and its counterpart.
 class turn_draw {
  public:
   explicit turn_draw(std::uint64_t seed) : random_(~seed) {}

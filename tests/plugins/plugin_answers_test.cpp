@@ -133,7 +133,7 @@ TEST_P(Plugin, IsALibraryThatDevicesEnableByName) {
   EXPECT_EQ(refused.error().code, errc::library_missing);
   EXPECT_TRUE(contains(refused.error().message, "trial")) << refused.error().message;
   some.libraries = {"memory", "trial"};
-  some.gpu = gpu_choice::number(0);  // of which there may be no other
+  some.gpu = gpu_choice::number(0);  // there may be no other one
   device with = system_.device(1, some);
   auto there = with.tensor<float>({1}, initial::zero).value();
   EXPECT_TRUE(ended(with.ask(trial::total{.x = there})));
@@ -164,7 +164,7 @@ TEST_P(Plugin, WithoutAPartForTheBackendKeepsTheDeviceFromStarting) {
       << started.error().message;
 }
 
-// What can be told of the part for CUDA on any machine: it is loaded where there is no driver.
+// The part for CUDA can be tested on any machine: it is loaded without a driver.
 std::vector<std::string> names_in(const std::string& path) {
   void* const file = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   EXPECT_NE(file, nullptr) << ::dlerror();

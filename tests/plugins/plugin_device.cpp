@@ -26,7 +26,7 @@ device_config PluginDevice::config() {
 }
 
 void PluginDevice::SetUp() {
-  // Asked once: where there is a GPU, a context on it is made for the answer.
+  // Called once: if there is a GPU, a context on it is created for the answer.
   static const std::string why_no_gpu = []() -> std::string {
     try {
       troupe::system system;

@@ -1,4 +1,4 @@
-// What goes wrong in a plugin costs the request that it goes wrong in, and no other.
+// A failure in a plugin costs only its own request.
 
 #include "plugin_device.hpp"
 
@@ -54,7 +54,7 @@ TEST_P(PluginFault, CrashFailsItsRequestAndNoOther) {
   }
   EXPECT_GE(gpu.health().restarts, 1u);
 
-  // What it was to write is undefined until it is overwritten.
+  // Its output is undefined until it is overwritten.
   const auto tainted = ended(gpu.ask(trial::total{.x = spoiled}));
   ASSERT_FALSE(tainted);
   EXPECT_EQ(tainted.error().code, errc::tainted_buffer) << tainted.error().to_string();

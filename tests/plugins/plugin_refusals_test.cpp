@@ -24,7 +24,7 @@ class PluginRefusal : public ::testing::TestWithParam<isolation> {
             .memory_limit_bytes = std::uint64_t{64} << 20,
             .plugins = std::move(plugins)};
   }
-  // Whatever it is asked for, the device says what was wrong with the plugin, all of `parts`.
+  // For every request, the device reports the plugin's defect, with all of `parts`.
   void expect_refused(const device_config& with, errc code, const std::vector<std::string>& parts) {
     device cpu = system_.device(next_++, with);
     const auto outcome = ended(cpu.ask(lane::marker{}));

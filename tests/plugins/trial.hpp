@@ -37,7 +37,7 @@ enum class deed : std::uint8_t {
   be_refused,       ///< answers an error; on CUDA that of a launch
 };
 
-/// What no executor should do.
+/// Errors that no executor should make.
 struct misdeed {
   static constexpr std::string_view name = "trial.misdeed";
   using reply = void;

@@ -21,7 +21,7 @@ constexpr rlim_t mib = 1 << 20;
 
 [[noreturn]] void multiply_without_room() {
   ::alarm(60);
-  // Of which an eighth is the host memory that workers map.
+  // An eighth of it is the host memory that workers map.
   const rlimit limit{4096 * mib, 4096 * mib};
   ::setrlimit(RLIMIT_AS, &limit);
   // Enough for a worker of two threads, its replies and what the program keeps for it, 64 MiB each,

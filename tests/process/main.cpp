@@ -9,15 +9,15 @@
 #include <string>
 
 int main(int argc, char** argv) {
-  // Where a test wants its worker to have no more addresses than these.
+  // A test may limit the addresses of its worker.
   const char* const room = std::getenv("TROUPE_TEST_ADDRESS_ROOM");
   if (room != nullptr && argc == 2) troupe::leave_address_space(std::stoull(room));
   if (const auto status = troupe::worker_entry(argc, argv, &troupe::test::add_operations)) {
     return *status;
   }
   ::testing::InitGoogleTest(&argc, argv);
-  // What closes its streams, filters its calls or ends does so in a process that is this test alone
-  // from its beginning.
+  // Tests that close streams, filter calls or end do so in a process that runs only this test from
+  // its beginning.
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   return RUN_ALL_TESTS();
 }

@@ -24,9 +24,9 @@ struct run_command {
   }
 };
 
-/// What a forked process of the worker does.
+/// The action of a forked process of the worker.
 enum class deed : std::uint32_t {
-  counts_mappings,  ///< of Troupe's memory; that many is the answer
+  counts_mappings,  ///< those of Troupe's memory; their number is the answer
   aborts,           ///< the signal that it ended by is the answer
   stays,            ///< for ever; its pid is the answer
 };

@@ -1,4 +1,4 @@
-// Where a filter of system calls refuses some, as containers' do.
+// A filter of system calls refuses some, as containers' filters do.
 
 #include "operations.hpp"
 #include "under_sanitizers.hpp"
@@ -77,8 +77,8 @@ void use_a_device() {
   gpu.ask(memory::fill{.to = t, .value = 1}).get();
 }
 
-// Waits as long as an operation sleeps, with a continuation before: whoever spins meanwhile takes
-// that long of a processor.
+// Waits as long as an operation sleeps, with a continuation before: a thread that spins meanwhile
+// takes that long of a processor.
 void wait_asleep() {
   troupe::system system;
   device gpu = system.device(0, with_operations());

@@ -1,4 +1,4 @@
-// What a program does with signals is its own, whatever threads Troupe has in it.
+// A program's use of signals is its own, whatever threads Troupe has in it.
 
 #include "operations.hpp"
 

@@ -38,10 +38,10 @@ bool has_places_to_itself(pid_t worker) {
   if (!gpu.wait_until_ready()) ::_exit(1);
   if (!eventually([&] { return gpu.health().standby_ready; })) ::_exit(2);
   if (!has_places_to_itself(gpu.worker_pid().value())) ::_exit(3);
-  // What a standby is started with comes into being in one of these places, and leaves it at once.
+  // A standby's descriptors are created in one of these places, and leave it at once.
   for (const int place : places)
     if (::fcntl(place, F_GETFD) >= 0) ::_exit(4);
-  // Whoever opens the streams now closes nothing of ours.
+  // Opening the streams now closes no descriptor of ours.
   const int nowhere = ::open("/dev/null", O_RDWR);  // NOLINT(android-cloexec-open)
   for (const int place : places)
     if (place != nowhere) ::dup2(nowhere, place);

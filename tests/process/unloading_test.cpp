@@ -12,7 +12,7 @@ TEST(Unloading, OfALibraryLeavesTroupeToItsThreads) {
   ASSERT_NE(user, nullptr) << ::dlerror();
   auto* const use = reinterpret_cast<bool (*)()>(::dlsym(user, "use_troupe"));
   ASSERT_NE(use, nullptr);
-  // In another thread: what a thread has of a library's own (`thread_local`) keeps that loaded.
+  // In another thread: a thread's own data of a library (`thread_local`) keeps that loaded.
   bool used = false;
   std::thread([&] { used = use(); }).join();
   EXPECT_TRUE(used);

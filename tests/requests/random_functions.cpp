@@ -24,7 +24,7 @@ function random_function(std::mt19937_64& random, const function_use& use) {
         const auto parts = elementwise::complex(x[i]);
         reals.push_back(parts.real);
         reals.push_back(parts.imaginary);
-      } else if (use.inputs[i] == dtype::u64) {  // what may be negative has no common type with it
+      } else if (use.inputs[i] == dtype::u64) {  // signed types have none with it
         reals.push_back(cast(max(x[i] / 3, x[i] >> 7), dtype::f32));
         bits.push_back(cast((x[i] % 1000) * x[i], dtype::i64));
       } else {

@@ -7,7 +7,7 @@
 
 namespace troupe::testing_requests {
 
-/// What a random function is for.
+/// The use of a random function.
 struct function_use {
   std::span<const dtype> inputs;  ///< their types
   int outputs = 1;

@@ -334,7 +334,7 @@ class random_requests::drawing {
     return strides;
   }
 
-  // What has no meaning here is what it is by default.
+  // A field without a meaning here has its default.
   void only(std::size_t i) {
     const field_details& d = t_.details[i];
     const field& f = t_.fields[i];

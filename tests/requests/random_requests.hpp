@@ -17,7 +17,7 @@ namespace troupe::testing_requests {
 using view_source = std::function<any_tensor(
     dtype type, const shape& extents, std::span<const std::int64_t> strides, memory_space space)>;
 
-/// Views of addresses that nobody may look at.
+/// Views of addresses that must not be accessed.
 class address_source {
  public:
   any_tensor operator()(dtype type, const shape& extents, std::span<const std::int64_t> strides,

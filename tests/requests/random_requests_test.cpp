@@ -1,5 +1,5 @@
-// Requests of every type, drawn from its description: what is valid is taken and travels, and what
-// breaks one rule of a table is refused for it.
+// Requests of every type, drawn from its description: valid ones are accepted and encoded, and one
+// that breaks one rule of a table is refused for it.
 #include "random_requests.hpp"
 
 #include "request/built_in_requests.hpp"
@@ -86,7 +86,7 @@ class EveryRequest : public testing::TestWithParam<const request_type*> {
   }
 
   random_requests draw_{20261124};
-  worker::request_room room_;
+  worker::request_storage room_;
 };
 
 TEST_P(EveryRequest, IsValidAsItIsDescribed) {
@@ -99,7 +99,7 @@ TEST_P(EveryRequest, IsValidAsItIsDescribed) {
   EXPECT_GT(taken, 0) << "its rules refuse all that its tables say is valid";
 }
 
-// Whatever its results can be, if they follow from the rest, ones that fit are allocated.
+// If its results follow from the rest, fitting ones are allocated.
 TEST_P(EveryRequest, AllocatesTheResultsThatAreLeftOut) {
   for (int round = 0; round < rounds; ++round) {
     void* request = valid();
@@ -124,7 +124,7 @@ TEST_P(EveryRequest, AllocatesTheResultsThatAreLeftOut) {
         });
     if (made) {
       EXPECT_EQ(*made, left_out);
-      // Of several types the first listed is taken, and what else is given may want another.
+      // The first of several listed types is taken, and the other fields may require another.
       bool same_types = true;
       for (std::size_t i = 0; i < types.size(); ++i)
         same_types = same_types && value_at<any_tensor>(request, left_out[i]).type() == types[i];
@@ -146,7 +146,7 @@ TEST_P(EveryRequest, TravelsAsTheSameBytes) {
     const std::vector<std::byte> bytes = encoded(type(), request);
     const std::string shown = print(type(), request);
 
-    worker::request_room other;
+    worker::request_storage other;
     void* arrived = other.emplace(type());
     std::vector<wire::operand> operands;
     const auto decoded = wire::decode(type(), arrived, bytes, ranges(), operands);
@@ -184,7 +184,7 @@ TEST_P(EveryRequest, RefusesTypesThatItDoesNotList) {
         if (listed) continue;
         x = any_tensor::unowned(good.address(), other, shape(good.extents()), good.strides(),
                                 good.space());
-        // Where the type decides what else is given, that is asked first.
+        // If the type decides what else must be given, that is checked first.
         const auto code = refusal(request);
         EXPECT_TRUE(code == errc::type_mismatch || code == errc::invalid_argument)
             << name(types.fields[place]) << " as " << to_string(other);
@@ -212,7 +212,7 @@ TEST_P(EveryRequest, RefusesTypesThatDoNotGoTogether) {
         return true;
       });
       if (listed) continue;
-      // Where the type decides what else must be, that may be asked first.
+      // If the type decides the other rules, that may be checked first.
       EXPECT_NE(refusal(request), std::nullopt) << print(type(), request);
     }
   }

@@ -133,7 +133,7 @@ std::string random_requests::spoil(const request_type& type, void* request) {
     default:
       break;
   }
-  // Where another tensor begins, or a little later.
+  // At the beginning of another tensor, or a little later.
   const std::uint16_t other = t.tensors.empty() ? 0 : t.tensors[below(t.tensors.size())];
   if (t.tensors.empty()) return say("as it was");
   const auto& onto = value_at<any_tensor>(request, t.fields[other].offset);

@@ -1,4 +1,4 @@
-// What the guide shows in passing, so that it compiles and does what the page says.
+// Short examples of the guide, so that they compile and do what the page says.
 
 #include <troupe/blas/level1.hpp>
 #include <troupe/core/router.hpp>

@@ -5,9 +5,9 @@
 #include <span>
 #include <string>
 
-/// CUDA and cuBLAS called as a plain program calls them, in this program's own context: what Troupe
-/// is measured against. No type of CUDA's shows, so that the benchmarks include none of its
-/// headers. Every failure is a std::runtime_error with the call and its code's name.
+/// CUDA and cuBLAS called as a plain program calls them, in this program's own context: the floor
+/// that Troupe is measured against. No type of CUDA's shows, so that the benchmarks include none of
+/// its headers. Every failure is a std::runtime_error with the call and its code's name.
 namespace troupe::bench::raw {
 
 /// Takes device 0 and waits for it by spinning, the fastest that CUDA offers. Call it first.
@@ -36,7 +36,7 @@ class stream {
   void* stream_ = nullptr;
 };
 
-/// Memory that lives as long as this does: of the device, or pinned in the host.
+/// Memory that lives as long as this does: on the device, or pinned in the host.
 class memory {
  public:
   enum class place : std::uint8_t { device, pinned };

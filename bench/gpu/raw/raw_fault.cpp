@@ -36,7 +36,7 @@ double milliseconds(clock::duration spent) {
   return std::chrono::duration<double, std::milli>(spent).count();
 }
 
-/// Where nothing is ever mapped. Given back with the process.
+/// An address that is never mapped. Given back with the process.
 std::byte* unmapped_address() {
   CUdeviceptr base = 0;
   check(driver_function<decltype(cuMemAddressReserve)>("cuMemAddressReserve")(
@@ -215,7 +215,7 @@ faulting_processes::~faulting_processes() {
 
 fault_cost faulting_processes::fault(kind what) {
   shared& s = *shared_;
-  // What is left of the fault before.
+  // The rest of the previous fault.
   while (management_ && management_->wait_for_xid(0ms)) {
   }
   s.what = what;

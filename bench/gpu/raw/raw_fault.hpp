@@ -11,7 +11,7 @@
 
 namespace troupe::bench::raw {
 
-/// What one fault did where there is only CUDA, in milliseconds.
+/// The times of one fault with CUDA alone, in milliseconds.
 struct fault_cost {
   double told = 0;  ///< from the launch until `cudaStreamQuery` says so in the process that faulted
   double pause = 0;             ///< the longest that another process's kernel took meanwhile

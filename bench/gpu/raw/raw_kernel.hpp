@@ -18,7 +18,7 @@ class kernel {
   kernel(const kernel&) = delete;
   kernel& operator=(const kernel&) = delete;
 
-  /// cuLaunchKernel. `parameters`: where the value of each is.
+  /// cuLaunchKernel. `parameters`: the address of each value.
   void launch(stream& on, unsigned blocks, unsigned threads, void** parameters);
 
  private:

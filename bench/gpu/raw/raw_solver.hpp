@@ -23,7 +23,7 @@ class solver {
     syevd,   ///< with vectors
     gesvdj,  ///< values alone
   };
-  /// Of an n × n matrix.
+  /// Runs it on an n × n matrix.
   void run(what routine, std::int64_t n, void* a);
 
   enum class batch : std::uint8_t {

@@ -81,7 +81,7 @@ struct error {
 [[nodiscard]] TROUPE_EXPORT error system_failure(std::string_view call, int errno_value,
                                                  std::string_view what = {});
 
-/// What `.get()` throws: the only exception type that Troupe throws to its users.
+/// The exception that `.get()` throws: the only type that Troupe throws to its users.
 class TROUPE_EXPORT failure : public std::exception {
  public:
   explicit failure(troupe::error e);

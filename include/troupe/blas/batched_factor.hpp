@@ -51,7 +51,7 @@ struct TROUPE_EXPORT getrs_batched {
 
 /// Inverts matrices from their factors of `getrf_batched`: cᵢ = aᵢ⁻¹.
 ///
-/// a is [batch, n, n], pivots [batch, n]; writes c [batch, n, n] and info [batch]. Where info is
+/// a is [batch, n, n], pivots [batch, n]; writes c [batch, n, n] and info [batch]. If info is
 /// not zero, c of that matrix holds no inverse. Pivots as in `getrs_batched`. Source: LAPACK
 /// xGETRI.
 struct TROUPE_EXPORT getri_batched {

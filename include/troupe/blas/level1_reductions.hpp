@@ -5,8 +5,8 @@
 /// BLAS level 1: reductions of vectors to a number.
 ///
 /// The number is the reply. If `result` is given, the number is written to that one-element tensor
-/// instead, so that nobody needs to wait for it, and the reply is zero. Vectors and errors as in
-/// `level1.hpp`.
+/// instead, so that the program need not wait for it, and the reply is zero. Vectors and errors as
+/// in `level1.hpp`.
 namespace troupe::blas {
 
 /// The inner product of two real vectors: Σ xᵢ · yᵢ; 0 for length 0.

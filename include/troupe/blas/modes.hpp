@@ -8,12 +8,12 @@
 /// determine whether a matrix is row- or column-major.
 namespace troupe::blas {
 
-/// What is applied to a matrix's elements before use. On a transposed view `conjugate` gives the
-/// conjugate transpose. For real types both values mean the same.
+/// The operation applied to a matrix's elements before use. On a transposed view `conjugate` gives
+/// the conjugate transpose. For real types both values mean the same.
 enum class op : std::uint8_t { none, conjugate };
 
-/// What is applied to a matrix in band or packed storage, or to a factorisation, where strides
-/// cannot express the transpose.
+/// The operation applied to a matrix in band or packed storage, or to a factorisation, whose
+/// transpose strides cannot express.
 enum class storage_op : std::uint8_t { none, transpose, conjugate_transpose, conjugate };
 
 /// The triangle of the matrix, as the view shows it, that holds the elements. The other triangle is

@@ -33,7 +33,7 @@ namespace troupe::blaslt {
 ///   dimension and distance of matrices are multiples of 16. Bits beyond p are zero or not.
 /// - `aux` of gelu: d's extents, order and type (where d is fp8: c's),
 ///   leading dimension and distance multiples of 8.
-/// - `bgrad`: of `drelu_bgrad` and `dgelu_bgrad` as `bias`; of `bgrad_a` [m], a column-major; of
+/// - `bgrad`: for `drelu_bgrad` and `dgelu_bgrad` as `bias`; for `bgrad_a` [m], a column-major; for
 ///   `bgrad_b` [n], b row-major; all with [batch, …] for several products, contiguous.
 ///
 /// Scales are for fp8 alone, f32: x = alpha · scale_a · scale_b · a · b + beta · scale_c · c, and d

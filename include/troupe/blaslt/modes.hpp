@@ -5,14 +5,14 @@
 /// Options of a matrix product with an epilogue.
 namespace troupe::blaslt {
 
-/// What is done to the product before it is stored, in the same pass. With
-/// x = alpha · op_a(a) · op_b(b) + beta · c, element by element:
+/// The last step of a product before it is stored, in the same pass. With x = alpha · op_a(a) ·
+/// op_b(b) + beta · c, element by element:
 ///
 /// relu(x) = max(x, 0), gelu(x) = x/2 · (1 + tanh(√(2/π) · (x + 0.044715 x³))).
 ///
-/// `bias` adds `bias` to x first, along d's last extent. `aux` also stores what the backward pass
-/// needs: relu the signs of x as bits, gelu x itself. `drelu` and `dgelu` are that backward pass:
-/// they read `aux` and multiply x by the derivative there. `bgrad` also sums what comes out over
+/// `bias` adds `bias` to x first, along d's last extent. `aux` also stores the input of the
+/// backward pass: relu the signs of x as bits, gelu x itself. `drelu` and `dgelu` are that backward
+/// pass: they read `aux` and multiply x by the derivative there. `bgrad` also sums the results over
 /// all rows, which is the gradient of the bias. `bgrad_a` and `bgrad_b` sum an operand over k.
 enum class epilogue : std::uint8_t {
   none,

@@ -19,7 +19,7 @@ namespace detail {
 
 using actor_factory = unique_function<std::unique_ptr<actor>()>;
 
-/// What the runtime must know about an actor type.
+/// The properties of an actor type that the runtime needs.
 struct actor_traits {
   bool reentrant = false;
   const std::type_info* type = nullptr;

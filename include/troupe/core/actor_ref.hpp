@@ -14,7 +14,7 @@ namespace troupe {
 /// Unique within the process and never reused.
 enum class actor_id : std::uint64_t {};
 
-/// What a watcher receives when the watched actor has stopped.
+/// The message to a watcher when the watched actor has stopped.
 struct terminated {
   actor_id id{};
   /// The failure that ended it, with its `cause` if there is one; empty if it was told to stop.
@@ -91,7 +91,7 @@ namespace detail {
 /// false.
 TROUPE_EXPORT bool post(actor_cell& cell, message& m) noexcept;
 /// Puts the message into the mailbox once there is room, then completes `placed`.
-TROUPE_EXPORT void post_when_room(actor_cell& cell, message& m, promise<void> placed);
+TROUPE_EXPORT void post_when_possible(actor_cell& cell, message& m, promise<void> placed);
 /// Records the actor whose turn sends the message, if there is one.
 TROUPE_EXPORT void note_sender(message& m);
 TROUPE_EXPORT void note_deadline_of(message& m, std::chrono::steady_clock::time_point deadline);
@@ -151,8 +151,8 @@ class actor_ref : public any_actor_ref {
   future<void> send(M&& message) const {
     promise<void> placed;
     future<void> done = placed.get_future();
-    detail::post_when_room(cell(), *detail::enclose<A, false>(std::forward<M>(message)),
-                           std::move(placed));
+    detail::post_when_possible(cell(), *detail::enclose<A, false>(std::forward<M>(message)),
+                               std::move(placed));
     return done;
   }
 

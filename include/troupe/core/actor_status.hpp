@@ -8,7 +8,7 @@
 
 namespace troupe {
 
-/// What an actor is doing.
+/// The activity of an actor.
 enum class actor_state : std::uint8_t {
   starting,
   active,

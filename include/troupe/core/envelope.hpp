@@ -136,7 +136,7 @@ struct envelope final : message {
       } else if constexpr (!Asked) {
         (void)target.handle(std::move(me.body));
       } else if constexpr (is_future<returned>) {
-        // In two steps: where the handler throws, there is still somebody to tell of it.
+        // In two steps: if the handler throws, the sink still exists for the error.
         auto later = target.handle(std::move(me.body));
         forward(std::move(later), std::move(me.sink), unfinished(cell));
       } else if constexpr (is_result<returned>) {

@@ -110,10 +110,10 @@ class promise {
     }
   }
 
-  /// True if nobody waits for the answer any more: the future was dropped or has timed out. For a
-  /// future that `then` derived from it the same holds, unless the function given to `then` returns
-  /// void: such a function wants the answer itself. In a chain of more than 100 links the end is
-  /// not examined, and the result may be false.
+  /// True if the answer is no longer awaited: the future was dropped or has timed out. The same
+  /// holds for a future that `then` derived from it, unless the function given to `then` returns
+  /// void: such a function uses the answer itself. In a chain of more than 100 links the end is not
+  /// examined, and the result may be false.
   [[nodiscard]] bool abandoned() const noexcept { return in_vain(100); }
 
   /// For the runtime: `abandoned`, examining at most `links` links.

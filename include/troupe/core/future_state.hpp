@@ -23,8 +23,9 @@ namespace detail {
 /// if that thread is busy, for example in another continuation.
 struct continuation {
   void (*run)(continuation& self, future_state_base& state) noexcept = nullptr;
-  /// Whether nobody waits for the result of `run`. Called by the promise, which alone lets `run`
-  /// start. Null means that somebody waits. At most `links` further continuations are examined.
+  /// Whether the result of `run` is not awaited any more. Called by the promise, which alone lets
+  /// `run` start. Null means that it is awaited. At most `links` further continuations are
+  /// examined.
   bool (*in_vain)(const continuation& self, int links) noexcept = nullptr;
   // While it is put off:
   continuation* after = nullptr;
@@ -128,7 +129,7 @@ class TROUPE_EXPORT future_state_base {
 
   void complete_for(std::uint32_t before) noexcept;
 
-  // Until a future is taken from its promise nobody waits.
+  // A state is abandoned until a future is taken from its promise.
   mutable std::atomic<std::uint32_t> status_{abandoned_bit};
   destroyer destroy_;
   completion_driver* driver_ = nullptr;
@@ -163,7 +164,7 @@ class future_state final : public future_state_base {
     holds_value_ = true;
   }
 
-  // Null where there is no memory for it: whoever completes has nobody to tell.
+  // Null if there is no memory for it: the completing thread cannot report that.
   void write_error(error e) noexcept {
     error_ = new (std::nothrow) error(std::move(e));
     failed_ = true;

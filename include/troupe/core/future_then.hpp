@@ -79,7 +79,7 @@ void answer_with(promise<U>& sink, Call&& call) noexcept {
   using returned = std::invoke_result_t<Call>;
   try {
     if constexpr (is_future<returned>) {
-      // In two steps: where the call throws, there is still somebody to tell of it.
+      // In two steps: if the call throws, the sink still exists for the error.
       auto later = call();
       forward(std::move(later), std::move(sink));
     } else if constexpr (is_result<returned>) {
@@ -133,9 +133,9 @@ TROUPE_EXPORT void yield_thread() noexcept;
 
 /// Answers `sink` with the source's outcome or with an error from elsewhere (a timer, a stop
 /// token), whichever comes first. The source's completion and each other origin hold one reference.
-/// Whoever changes `stage_` from `open` to `decided` owns the sink. When the source's promise asks
-/// whether anybody waits, it holds the sink briefly as `observed` (acquire to take it, release to
-/// return it).
+/// The origin that changes `stage_` from `open` to `decided` owns the sink. When the source's
+/// promise checks for waiters, it holds the sink briefly as `observed` (acquire to take it, release
+/// to return it).
 template <class T>
 class race final : public continuation {
  public:

@@ -4,7 +4,7 @@
 
 namespace troupe {
 
-/// What happens to a message that does not fit in the receiver's mailbox.
+/// The handling of a message that does not fit in the receiver's mailbox.
 enum class overflow : std::uint8_t {
   wait,         ///< the sender waits for room, and runs the receiver itself if it can
   reject,       ///< the message is refused: `tell` returns false, an ask fails with `mailbox_full`

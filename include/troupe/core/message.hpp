@@ -36,7 +36,7 @@ struct message_type {
                   const error& why) noexcept = nullptr;
 };
 
-/// What a handler can learn about a message besides its body.
+/// The properties of a message besides its body, for its handler.
 struct message_context {
   message_context() = default;
   message_context(const message_context&) = delete;
@@ -82,7 +82,7 @@ std::int64_t bytes_of(const M& body) noexcept {
   if constexpr (requires {
                   { body.mailbox_bytes() } -> std::convertible_to<std::int64_t>;
                 }) {
-    // At least 1: 0 marks what is not counted.
+    // At least 1: 0 marks messages that are not counted.
     const std::int64_t bytes = body.mailbox_bytes();
     return bytes > 1 ? bytes : 1;
   } else {

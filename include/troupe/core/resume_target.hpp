@@ -24,7 +24,7 @@ struct turn_work {
   void (*run)(turn_work& self) noexcept = nullptr;
 };
 
-/// Where an actor's coroutines resume: in its turns.
+/// Resumes an actor's coroutines in its turns.
 class TROUPE_EXPORT resume_target {
  public:
   virtual void post(turn_work& work) noexcept = 0;

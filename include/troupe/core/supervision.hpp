@@ -8,7 +8,7 @@
 
 namespace troupe {
 
-/// What a supervisor does about a failed child.
+/// A supervisor's reaction to a failed child.
 enum class directive : std::uint8_t {
   resume,    ///< the child continues with its next message; its state is kept
   restart,   ///< a new incarnation with the same address and the same mailbox

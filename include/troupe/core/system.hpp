@@ -22,7 +22,7 @@ struct device_config;
 struct dead_letter {
   std::string_view message;  ///< name of the message's type
   actor_id target{};
-  std::string_view path;  ///< of the target; valid during the call
+  std::string_view path;  ///< the target's; valid during the call
   errc reason{};          ///< `actor_stopped` or `mailbox_full`
 };
 

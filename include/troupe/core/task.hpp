@@ -18,7 +18,7 @@ struct task_promise_base {
   std::coroutine_handle<> waiter = nullptr;    ///< the coroutine that awaits this one
   void (*finished)(void*) noexcept = nullptr;  ///< called if none awaits; may destroy the frame
   void* finished_argument = nullptr;
-  resume_target* home = nullptr;  ///< where it resumes; not owned, outlives the coroutine
+  resume_target* home = nullptr;  ///< resumes the coroutine; not owned, outlives it
   std::exception_ptr exception;
 
   struct final_awaiter {
@@ -82,7 +82,8 @@ struct task_awaiter {
 
 /// A coroutine that starts when it is awaited or passed to `start`. It may await futures and other
 /// tasks. If an actor's handler started it, it always resumes in a turn of that actor; else it
-/// resumes on the thread that completes what it awaits. Destroying a task destroys the coroutine.
+/// resumes on the thread that completes the awaited object. Destroying a task destroys the
+/// coroutine.
 template <class T>
 class [[nodiscard]] task {
  public:

@@ -15,7 +15,7 @@ class fork_server;
 class operation_table;
 class request_tracer;
 
-/// Where a device's requests run.
+/// The process or threads in which a device's requests run.
 enum class isolation : std::uint8_t {
   process,  ///< in worker processes, which the device replaces when they fault
   thread,   ///< in threads of this program, for debugging; a fault ends the program
@@ -51,7 +51,7 @@ struct gpu_choice {
   [[nodiscard]] static gpu_choice any() { return {kind::any, 0, {}}; }
 };
 
-/// What happens to a request when the device's mailbox is full.
+/// The handling of a request when the device's mailbox is full.
 enum class when_full : std::uint8_t {
   reject,  ///< it fails with `errc::mailbox_full`
   wait,    ///< the sender waits for room
@@ -107,8 +107,8 @@ struct device_config {
   /// number of losses that counted within the window, and with the number of consecutive losses
   /// since a request last succeeded.
   troupe::backoff backoff{};
-  /// A worker that is not ready after this time counts as a failed start. One that says what it is
-  /// loading has this time for each thing.
+  /// A worker that is not ready after this time counts as a failed start. A worker that reports
+  /// each step of its start has this time for every step.
   std::chrono::nanoseconds start_timeout = std::chrono::seconds(20);
   /// If a worker with pending work makes no progress, the device sends it a liveness query. A
   /// worker that does not answer within this time is replaced.

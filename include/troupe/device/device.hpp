@@ -25,7 +25,7 @@ namespace troupe {
 /// Whether a new tensor's memory is set to zero.
 enum class initial : std::uint8_t { undefined, zero };
 
-/// Where a new tensor is placed.
+/// The placement of a new tensor.
 enum class placement : std::uint8_t {
   /// In the cheapest place. On a GPU, tensors smaller than 256 KiB share pieces of memory. Access
   /// rights apply to a whole piece, so such a tensor cannot be frozen.

@@ -31,10 +31,10 @@ class TROUPE_EXPORT fork_server {
   fork_server(const fork_server&) = delete;
   fork_server& operator=(const fork_server&) = delete;
 
-  /// What it says that its workers can do, once it has loaded all; in words of its own.
-  /// \errors what it failed with; `timed_out`, with what it was doing
+  /// Its description of its workers' operations, once everything is loaded; in a format of its own.
+  /// \errors the reason of its failure; `timed_out`, with its current activity
   [[nodiscard]] result<std::string> description(std::chrono::nanoseconds timeout);
-  /// What it is doing while it loads, such as "importing numpy"; else empty.
+  /// Its activity while it loads, such as "importing numpy"; else empty.
   [[nodiscard]] std::string activity() const;
 
   struct parts;

@@ -19,7 +19,7 @@ namespace troupe {
 /// on a request that waits for the mapping, it deadlocks, unless the request has a deadline.
 ///
 /// On a GPU the program must synchronise its own work on the memory before it unmaps, because
-/// Troupe does not know the program's streams. Later requests see what was written by then.
+/// Troupe does not know the program's streams. Later requests see everything written by then.
 ///
 /// Worker faults do not affect a mapping: the memory belongs to the program, and the next worker
 /// waits for it as the last one did. A fault in the program's own kernels destroys the program's

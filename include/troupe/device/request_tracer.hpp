@@ -12,14 +12,14 @@ namespace troupe {
 struct traced_request {
   std::string_view name;  ///< `library.operation`; valid for good
   std::int32_t device = 0;
-  std::uint64_t generation = 0;  ///< of the worker in service
+  std::uint64_t generation = 0;  ///< the worker's that is in service
   std::uint64_t id = 0;          ///< the same for one request in all calls
   int lane = 0;
   std::chrono::steady_clock::time_point sent;
 };
 
-/// Where a request's time went. Zero where it is unknown: of one that failed before it was run, and
-/// of a worker that was lost.
+/// The parts of a request's time. Zero if unknown: for a request that failed before it ran, or
+/// whose worker was lost.
 struct request_times {
   std::chrono::nanoseconds queue{0};   ///< from sending until its executor was called
   std::chrono::nanoseconds turn{0};    ///< of that, waiting for its turn (`operation::take_turn`)
@@ -42,7 +42,8 @@ class request_tracer {
 
   /// The request is about to be checked and put into the device's mailbox.
   virtual void before_enqueue(const traced_request&) noexcept {}
-  /// It is in the mailbox, or was refused, with the error. Of one that was refused nothing follows.
+  /// The request is in the mailbox, or was refused, with the error. A refused request has no
+  /// further calls.
   virtual void after_enqueue(const traced_request&, const error* refused) noexcept {
     (void)refused;
   }

@@ -29,7 +29,7 @@
 /// **Dropout.** A probability of the softmax becomes 0 with the probability `dropout`, else it is
 /// divided by 1 − dropout; the statistics do not change. It is kept where word offset + n of the
 /// philox stream of `seed` (`rng::position`), n being its place in [b, h, s_q, s_kv] in row-major
-/// order, is at least dropout · 2^32: backward needs the same seed and offset. Where cuDNN
+/// order, is at least dropout · 2^32: backward needs the same seed and offset. If cuDNN
 /// computes f16 and bf16 on CUDA, the mask is its own function of seed and offset.
 ///
 /// **Statistics** [b, h, s_q, 1] are the logarithms of the softmaxes' denominators, log Σ exp, of
@@ -48,11 +48,11 @@
 /// table_k[b, j / page_size]. s_kv is n · page_size. Lengths must be given; entries of pages beyond
 /// a length are not used.
 ///
-/// Lengths, offsets and tables are content of memory, so they are checked when the request runs: on
-/// the CPU one that leads outside its tensor is `invalid_argument`, and nothing has been written.
-/// On CUDA nothing outside the tensors is read or written then, and o, statistics and the gradients
-/// of q, k and v of such a sequence are NaN; where sequences are packed, it may overwrite tokens of
-/// others. With `all_attend` they are believed.
+/// Lengths, offsets and tables are in memory, so they are checked when the request runs: on the CPU
+/// one that leads outside its tensor is `invalid_argument`, and nothing has been written. On CUDA
+/// nothing outside the tensors is read or written then, and o, statistics and the gradients of q, k
+/// and v of such a sequence are NaN; if sequences are packed, it may overwrite tokens of others.
+/// With `all_attend` they are not checked.
 ///
 /// Types: q, k, v and o have one of f64, f32, f16 and bf16; bias has q's type, or f32 beside f16
 /// and bf16. All but f64 is computed in f32. For e4m3 see `attention_forward`.
@@ -62,7 +62,7 @@
 /// e4m3 that cuDNN does not have: docs/libraries/dnn.md lists it
 namespace troupe::dnn {
 
-/// Where the diagonal ends that `left` and `right` are counted from.
+/// The end of the diagonal from which `left` and `right` are counted.
 enum class diagonal : std::uint8_t {
   top_left,      ///< begins at the first query and the first key
   bottom_right,  ///< ends at the last query and the last key
@@ -123,10 +123,10 @@ struct TROUPE_EXPORT attention_forward {
 
 /// The gradients of `attention_forward` by q, k, v and, where `d_bias` is given, by bias.
 ///
-/// Reads what forward read, its o and statistics, and d_o, the gradient of o. Writes d_q, d_k, d_v
-/// and d_bias in the shapes, types and packed layouts of q, k, v and bias; d_o lies as o does, so
-/// with `offsets_o`. All masks and options are those of forward. Gradients of queries and keys
-/// beyond the lengths are 0; where sequences are packed, elements that belong to none are
+/// Reads the operands of forward, its o and statistics, and d_o, the gradient of o. Writes d_q,
+/// d_k, d_v and d_bias in the shapes, types and packed layouts of q, k, v and bias; d_o lies as o
+/// does, so with `offsets_o`. All masks and options are those of forward. Gradients of queries and
+/// keys beyond the lengths are 0; where sequences are packed, elements that belong to none are
 /// unspecified. There are no pages and no e4m3.
 ///
 /// `deterministic`: the same bits on every run. The CPU always computes so.

@@ -28,7 +28,7 @@ namespace troupe::dnn {
 /// Reads x, weight, bias; writes y, which may be the same view as x, mean and rstd, which the
 /// gradient needs, and updates both or neither of the running statistics: running = (1 − momentum)
 /// · running + momentum · new, where new is the mean, and the variance · m / (m − 1) for the
-/// channel's m elements, or the variance 0 of a single one. Of no elements the mean and rstd are
+/// channel's m elements, or the variance 0 of a single one. Without elements the mean and rstd are
 /// NaN, and running statistics stay as they are.
 struct TROUPE_EXPORT batch_norm_training {
   static constexpr std::string_view name = "dnn.batch_norm_training";

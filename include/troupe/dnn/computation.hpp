@@ -19,12 +19,12 @@ namespace nodes {
 /// A node as a computation keeps it. Operands are numbers of earlier nodes.
 struct entry {
   kind what{};
-  /// Of a pointwise node the opcode, of an activation, a reduction or a cast which one it is.
+  /// The opcode of a pointwise node; the kind of an activation, a reduction or a cast.
   std::uint8_t detail = 0;
   std::vector<std::uint16_t> operands{};
-  /// Of an input or a constant its number; of a convolution the groups, then the lengths and the
-  /// numbers of stride, dilation, padding and post_padding; of a reduction the axes; of a transpose
-  /// the order; of a norm the dimensions and the bits of eps.
+  /// The number of an input or a constant; for a convolution the groups, then the lengths and the
+  /// numbers of stride, dilation, padding and post_padding; for a reduction the axes; for a
+  /// transpose the order; for a norm the dimensions and the bits of eps.
   std::vector<std::int64_t> numbers{};
 
   friend bool operator==(const entry&, const entry&) = default;
@@ -71,7 +71,7 @@ class TROUPE_EXPORT computation {
 
   [[nodiscard]] int inputs() const noexcept;
   [[nodiscard]] int outputs() const noexcept;
-  /// Of a valid computation, in an order in which each comes after its operands.
+  /// The nodes of a valid computation, each after its operands.
   [[nodiscard]] std::vector<nodes::entry> entries() const;
   /// The node of each output.
   [[nodiscard]] std::vector<std::uint16_t> results() const;
@@ -79,8 +79,8 @@ class TROUPE_EXPORT computation {
   /// As it is sent: two are equal if these and their constants are.
   [[nodiscard]] std::span<const std::int64_t> words() const noexcept { return program_; }
 
-  /// Types and extents for outputs that nobody has chosen. A real result has the type of the
-  /// inputs where all real ones have the same, else f32, or f64 if it is computed in f64.
+  /// Default types and extents for outputs. A real result has the type of the inputs if all real
+  /// ones have the same, else f32, or f64 if it is computed in f64.
   /// \errors `invalid_argument`, `shape_mismatch`, `type_mismatch`, naming the node
   [[nodiscard]] result<std::vector<output_form>> outputs_for(
       std::span<const any_tensor> inputs) const;
@@ -95,7 +95,7 @@ class TROUPE_EXPORT computation {
 
  private:
   friend class detail::computation_builder;
-  /// What this thread builds, until it goes.
+  /// The computation that this thread builds, while this exists.
   class TROUPE_EXPORT building {
    public:
     explicit building(int inputs);
@@ -111,7 +111,7 @@ class TROUPE_EXPORT computation {
   };
 
   // The numbers of inputs, outputs and nodes, of 16 bits each from the least significant on. Then
-  // each node: what it is, its detail, how many operands and numbers it has, of 8 bits each; the
+  // each node: its kind, its detail, its numbers of operands and of numbers, of 8 bits each; the
   // operands, of 16 bits each; the numbers. Then the node of each output.
   std::vector<std::int64_t> program_;
   std::vector<scalar> constants_;

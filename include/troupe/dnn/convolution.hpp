@@ -17,17 +17,15 @@
 ///
 /// `stride`, `dilation` (at least 1), `padding` and `post_padding` (at least 0; zeros before and
 /// after each dimension) have one number for each dimension of space, or one for all of them; empty
-/// lists are 1, 1, 0, and what `padding` is. Channels are in `groups`, which are convolved apart;
-/// with as many groups as channels that is a depthwise convolution.
+/// lists are 1, 1, 0, and the value of `padding`. Channels are in `groups`, which are convolved
+/// apart; with as many groups as channels that is a depthwise convolution.
 ///
 /// Types of image, filter → result:
 ///
-/// - f64; f32, with `math`; f16, bf16: all requests. Sums, and what follows them, in f32, or f64
-///   for f64.
+/// - f64; f32, with `math`; f16, bf16: all requests. Sums and epilogue in f32, or f64 for f64.
 /// - e4m3 → e4m3, forward, summed in f32; alpha is the product of the scales. Bias is f32.
-/// - i8 → i32, i8 (to nearest even) and f32, forward, summed in i32 modulo 2³²; what follows the
-///   sums is f32, with a bias of f32, but for i32, of which nothing follows them. Results in i8 and
-///   e4m3 saturate.
+/// - i8 → i32, i8 (to nearest even) and f32, forward: sums wrap in i32. An i32 result takes no
+///   epilogue; for i8 and f32 results, epilogue and bias are f32. Results in i8 and e4m3 saturate.
 ///
 /// For i8 the channels are contiguous (channels-last), not in groups, and their numbers multiples
 /// of 4, for e4m3 of 16.
@@ -74,9 +72,9 @@ struct TROUPE_EXPORT convolution_forward {
   scalar alpha = 1;
   scalar beta = 0;
   dnn::activation activation = dnn::activation::none;
-  double upper = 6;      ///< of clipped_relu
-  double slope = 0.01;   ///< of leaky_relu
-  double elu_alpha = 1;  ///< of elu
+  double upper = 6;      ///< for clipped_relu
+  double slope = 0.01;   ///< for leaky_relu
+  double elu_alpha = 1;  ///< for elu
   dnn::math_mode math = dnn::math_mode::strict;
   bool deterministic = false;
   dnn::tuning tuning = dnn::tuning::heuristic;
@@ -168,9 +166,9 @@ struct TROUPE_EXPORT convolution_transposed {
   scalar alpha = 1;
   scalar beta = 0;
   dnn::activation activation = dnn::activation::none;
-  double upper = 6;      ///< of clipped_relu
-  double slope = 0.01;   ///< of leaky_relu
-  double elu_alpha = 1;  ///< of elu
+  double upper = 6;      ///< for clipped_relu
+  double slope = 0.01;   ///< for leaky_relu
+  double elu_alpha = 1;  ///< for elu
   dnn::math_mode math = dnn::math_mode::strict;
   bool deterministic = false;
   dnn::tuning tuning = dnn::tuning::heuristic;

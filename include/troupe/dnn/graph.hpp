@@ -25,13 +25,13 @@ enum class graph_engine : std::uint8_t {
 
 /// How a graph was computed.
 struct graph_run {
-  std::int64_t pieces = 0;  ///< requests that it was carried out as; 1 for a plan
-  std::string by{};         ///< what they were: "blaslt.matmul, elementwise.map", "cudnn PLAN"
+  std::int64_t pieces = 0;  ///< how many requests carried it out; 1 for a plan
+  std::string by{};         ///< their names: "blaslt.matmul, elementwise.map", "cudnn PLAN"
 
   TROUPE_EXPORT static void describe(description<graph_run>& d);
 };
 
-/// Computes outputs = what(inputs): a network's part of your own, as one request.
+/// Computes outputs = what(inputs): a part of a network of your own, as one request.
 ///
 ///     const auto what = computation::of(4, [](auto x) {
 ///       return gelu(matmul(x[0], x[1]) + x[2]) + x[3];
@@ -43,8 +43,8 @@ struct graph_run {
 ///
 /// Types: functions of elements and reductions take all but complex ones, and compute as those of
 /// `elementwise.map` do. Operands of products, convolutions and norms are f64, f32, f16 or bf16.
-/// Both factors of a product have one type: what was computed takes the type of the other factor,
-/// and `intermediate` where both were; only `cast` makes it a certain one. Their sums are f32, or
+/// Both factors of a product have one type: a computed factor takes the type of the other one,
+/// or `intermediate` if both are computed; only `cast` fixes it. Their sums are f32, or
 /// f64. Sums of a product or a convolution may be rounded to the type of its operands, and every
 /// other value to `intermediate`, when they go from one piece to the next.
 ///
@@ -60,7 +60,7 @@ struct TROUPE_EXPORT graph {
   intermediate_type intermediate = intermediate_type::f32;
   dnn::math_mode math = dnn::math_mode::strict;
   graph_engine engine = graph_engine::automatic;
-  dnn::tuning tuning = dnn::tuning::heuristic;  ///< of a plan: which of its engines is taken
+  dnn::tuning tuning = dnn::tuning::heuristic;  ///< for a plan: how its engine is chosen
 
   static void describe(description<graph>& d);
 };

@@ -22,14 +22,14 @@ class kv_pages;
 struct open_step;
 }  // namespace detail
 
-/// What a `kv_cache` holds.
+/// The dimensions of a `kv_cache`.
 struct kv_cache_config {
   std::int64_t layers = 1;
-  std::int64_t heads = 1;       ///< of keys and of values
+  std::int64_t heads = 1;       ///< for keys and values
   std::int64_t key_size = 0;    ///< elements of a key
   std::int64_t value_size = 0;  ///< of a value; 0: as `key_size`
   std::int64_t page_size = 16;  ///< tokens of a page
-  std::int64_t pages = 0;       ///< of all sequences together
+  std::int64_t pages = 0;       ///< for all sequences together
   dtype type = dtype::f16;
 };
 
@@ -37,11 +37,11 @@ struct kv_cache_config {
 enum class kv_sequence : std::uint64_t {};
 
 /// One step of a model for some sequences of a `kv_cache`: the same number of new tokens for each,
-/// in every layer. `commit` makes them part of the sequences. Without it, when the step is
-/// destroyed, they never were: sequences keep their lengths and all that they held, bit for bit.
+/// in every layer. `commit` makes them part of the sequences. If the step is destroyed without it,
+/// sequences keep their lengths and all content, bit for bit.
 ///
-/// A step belongs to one thread at a time. Destroying it waits for nothing; what it had taken is
-/// free once its requests have ended, for which the cache's next `step`, `fork` or `end` waits.
+/// A step belongs to one thread at a time. Destroying it does not wait; its memory is free once its
+/// requests have ended, for which the cache's next `step`, `fork` or `end` waits.
 class TROUPE_EXPORT kv_step {
  public:
   kv_step(kv_step&&) noexcept;
@@ -60,8 +60,8 @@ class TROUPE_EXPORT kv_step {
   [[nodiscard]] attention_forward attend(std::int64_t layer, const any_tensor& q,
                                          const any_tensor& o) const;
 
-  /// Waits for the step's requests, and adds its tokens to their sequences if in every layer they
-  /// are there. Otherwise the sequences stay what they were before the step, which is over.
+  /// Waits for the step's requests, and adds its tokens to their sequences if every layer has them.
+  /// Otherwise the sequences stay as they were before the step, which is over.
   /// \errors the first of its requests'; `invalid_argument` if a layer has not been appended
   [[nodiscard]] result<void> commit();
 

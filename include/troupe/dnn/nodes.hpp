@@ -16,19 +16,19 @@ namespace troupe::dnn::detail {
 class computation_builder;
 }
 
-/// What a `computation` is written with: tensors that exist while it is built, operators and
-/// functions of them.
+/// The vocabulary of a `computation`: tensors that exist while it is built, operators and functions
+/// of them.
 namespace troupe::dnn::nodes {
 
-/// What a node of a computation does. The values are part of the wire format.
+/// The kind of a computation's node. The values are part of the wire format.
 enum class kind : std::uint8_t {
   input,
   constant,
   pointwise,    ///< an opcode of elementwise functions, on operands that are broadcast
   activation,   ///< one of `dnn::activation`
   cast,         ///< rounds to an element type
-  matmul,       ///< of the last two dimensions; those before them are broadcast
-  convolution,  ///< as `dnn.convolution_forward` without what follows the sums
+  matmul,       ///< on the last two dimensions; those before them are broadcast
+  convolution,  ///< as `dnn.convolution_forward` without its epilogue
   reduction,    ///< along axes, which stay with extent 1
   layer_norm,   ///< over the last dimensions
   rms_norm,     ///< likewise
@@ -40,7 +40,7 @@ inline constexpr int kind_count = static_cast<int>(kind::transpose) + 1;
 /// while the computation is built.
 class TROUPE_EXPORT node {
  public:
-  /// A number. It takes the type of what it is used with.
+  /// A number. It takes the type of the other operand.
   template <class T>
     requires std::is_arithmetic_v<T>
   node(T number) noexcept : constant_(number) {}
@@ -59,7 +59,7 @@ class TROUPE_EXPORT node {
 /// number of operands, is a source, or is one of rows.
 [[nodiscard]] TROUPE_EXPORT node apply(elementwise::opcode op, std::span<const node> operands);
 [[nodiscard]] TROUPE_EXPORT node apply(dnn::activation what, const node& a);
-/// Rounds to an element type, which what follows then has as its operand's. Not complex.
+/// Rounds to an element type, which the result then has as an operand. Not complex.
 [[nodiscard]] TROUPE_EXPORT node cast(const node& a, dtype type);
 
 /// [..., m, k] · [..., k, n] → [..., m, n]; the extents before the last two are broadcast.

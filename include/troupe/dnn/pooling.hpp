@@ -35,10 +35,10 @@ namespace troupe::dnn {
 
 /// y = the largest element of each window; NaN if there is one.
 ///
-/// Reads x [n, c, in…], writes y [n, c, out…], and `places` [n, c, out…] where it is given: the
-/// number of the window's place, in row-major order of the window, that has the maximum, the first
-/// one of several, or the first NaN. Of u8 it takes windows of up to 255 places, of i32 all; a
-/// window of padding alone has 255, or −1.
+/// Reads x [n, c, in…], writes y [n, c, out…], and `places` [n, c, out…] if given: the index, in
+/// row-major order of the window, of its maximum, the first one of several, or the first NaN. A u8
+/// index takes windows of up to 255 elements, an i32 index all; a window of padding alone has 255,
+/// or −1.
 struct TROUPE_EXPORT max_pool_forward {
   static constexpr std::string_view name = "dnn.max_pool_forward";
   using reply = void;

@@ -17,7 +17,7 @@
 /// long
 namespace troupe::dnn {
 
-/// Where element o of `out` lies among the `in` elements of a dimension.
+/// The position of element o of `out` among the `in` elements of a dimension.
 enum class interpolation : std::uint8_t {
   nearest,         ///< element ⌊(o + ½) · in / out⌋, whose centre is nearest
   linear,          ///< at (o + ½) · in / out − ½, between its two neighbours, or at the end

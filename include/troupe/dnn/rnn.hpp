@@ -23,7 +23,7 @@
 /// that is not 0, else `hidden`. x is [t, b, i], y [t, b, d · p], the states h_0 and h_n [layers ·
 /// d, b, p], c_0 and c_n [layers · d, b, hidden]. A state of layer l and direction k has the place
 /// l · d + k; direction 1 goes from the last step of a sequence to its first one, and its part of y
-/// lies behind that of direction 0. Layers above the first one read what y is of the one below.
+/// lies behind that of direction 0. Layers above the first one read the y of the one below.
 /// x and y have no gaps; they lie time first, or both batch first: a packed [b, t, i] through
 /// `permute({1, 0, 2})`. States are packed. h_0 and c_0 are 0 where not given.
 ///
@@ -38,33 +38,33 @@
 /// Behind a sequence's end y and dx are 0, x and dy are not used, and h_n and c_n are the states
 /// after its last step; of a sequence of length 0 they are h_0 and c_0.
 ///
-/// **Training.** Forward keeps in `reserve` what backward needs, and `rnn_sizes` says how many
-/// bytes that is: on a GPU, for cuDNN as it is there. First `rnn_backward_data`, then
+/// **Training.** Forward keeps in `reserve` the values that backward needs, and `rnn_sizes` gives
+/// its size in bytes: on a GPU, as cuDNN defines it there. First `rnn_backward_data`, then
 /// `rnn_backward_weights`, get the same reserve; the first one changes it, and comes once for each
-/// forward. Only with a reserve is there dropout: what layer l < layers − 1 gives to the next one
+/// forward. Only with a reserve is there dropout: an output of layer l < layers − 1 to the next one
 /// becomes 0 with the probability `dropout`, else it is divided by 1 − dropout. Element j of step s
 /// of sequence n is kept where word offset + ((l · t + s) · b + n) · d · p + j of the philox stream
 /// of `seed` (`rng::position`) is at least dropout · 2³², on both backends.
 ///
 /// Types: all tensors have one of f64, f32, f16, bf16. Computed in f32, or f64 for f64; a GPU
-/// rounds what lies between layers and steps to the type. `math` is as for convolutions.
+/// rounds values between layers and steps to the type. `math` is as for convolutions.
 ///
 /// \errors `shape_mismatch`, `type_mismatch`, `layout_unsupported`, `aliasing`; `invalid_argument`
 /// for a number out of its range, for c_0, c_n or a projection of another cell than lstm, and, when
 /// the request runs, for a reserve smaller than `rnn_sizes` says: nothing has been written then;
-/// `size_overflow` for an offset beyond the stream; `unsupported` on a GPU for what cuDNN does not
-/// have
+/// `size_overflow` for an offset beyond the stream; `unsupported` on a GPU for networks that cuDNN
+/// does not have
 namespace troupe::dnn {
 
 enum class rnn_cell : std::uint8_t { relu, tanh, lstm, gru };
 
-/// What network the requests of this header are about.
+/// The network that the requests of this header compute.
 struct rnn_network {
   rnn_cell cell = rnn_cell::lstm;
   std::int64_t hidden = 1;  ///< 1 to 2²⁴
   std::int64_t layers = 1;  ///< 1 to 1024
   bool bidirectional = false;
-  std::int64_t projection = 0;  ///< of lstm; below `hidden`; 0: none
+  std::int64_t projection = 0;  ///< for lstm; below `hidden`; 0: none
   double dropout = 0;           ///< below 1
   std::uint64_t seed = 0;
   std::int64_t offset = 0;  ///< in words of 32 bits

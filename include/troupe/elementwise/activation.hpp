@@ -35,7 +35,7 @@ struct activation {
   any_tensor x{};
   any_tensor y{};
   activation_kind kind = activation_kind::relu;
-  double alpha = 0.01;  ///< of leaky_relu, and of elu, where 1 is usual
+  double alpha = 0.01;  ///< for leaky_relu, and for elu, where 1 is usual
 
   TROUPE_EXPORT static void describe(description<activation>& d);
 };
@@ -49,7 +49,7 @@ struct activation_backward {
   any_tensor dy{};
   any_tensor dx{};
   activation_kind kind = activation_kind::relu;
-  double alpha = 0.01;  ///< of leaky_relu, and of elu, where 1 is usual
+  double alpha = 0.01;  ///< for leaky_relu, and for elu, where 1 is usual
 
   TROUPE_EXPORT static void describe(description<activation_backward>& d);
 };

@@ -15,7 +15,7 @@
 
 namespace troupe::elementwise {
 
-/// What a function gives for an output: a number, or the two parts of a complex one.
+/// A function's value of an output: a number, or the two parts of a complex one.
 struct result_value {
   result_value(value number) : real(std::move(number)) {}
   result_value(complex_value number)
@@ -36,7 +36,7 @@ struct instruction {
   friend bool operator==(const instruction&, const instruction&) = default;
 };
 
-/// What an output of a function is, for inputs of certain types.
+/// The type and kind of an output of a function, for inputs of certain types.
 struct output_kind {
   dtype type{};
   bool same_for_row = false;  ///< one element for each row takes it
@@ -51,10 +51,10 @@ struct output_kind {
 /// A function has no types of its own: it computes in the types of the tensors that it is used
 /// with. f16, bf16, e4m3, e5m2 and c64 compute in f32, f64 and c128 in f64, u64 in u64, other
 /// integers in i64, booleans as booleans. Two types have as common type the later of boolean, i64,
-/// f32, f64. u64 has a common type with what is never negative: booleans, unsigned integers,
-/// indices and constants; not with other integers. A constant takes the type of the other operand.
-/// Reals that are made of constants, conditions or integers alone are f64 if an input is f64 or
-/// c128, else f32. Results are rounded once, when they are stored.
+/// f32, f64. u64 has a common type only with types that are never negative: booleans, unsigned
+/// integers, indices and constants; not with other integers. A constant takes the type of the other
+/// operand. Reals that are made of constants, conditions or integers alone are f64 if an input is
+/// f64 or c128, else f32. Results are rounded once, when they are stored.
 ///
 /// A complex input is taken by `complex`, never as a number. An imaginary part that a complex
 /// output does not get is 0.
@@ -88,7 +88,7 @@ class TROUPE_EXPORT function {
   }
 
   /// The outputs for other values than its own inputs, as part of the function that is being
-  /// built: functions are made of functions. Where it uses an input as a complex number, the value
+  /// built: functions are made of functions. If it uses an input as a complex number, the value
   /// given for that input must have an imaginary part, or be an input itself. Throws `failure`
   /// (`errc::invalid_argument`) otherwise, and for another number of inputs.
   [[nodiscard]] std::vector<result_value> operator()(std::span<const result_value> inputs) const;
@@ -99,19 +99,19 @@ class TROUPE_EXPORT function {
 
   /// The partial derivative of an output by an input, as a function of the same inputs. That of
   /// floor, ceil, trunc, round, sign, casts to integers, comparisons and bit operations is 0; that
-  /// of select, min and max is the chosen operand's (of equal ones, half of each). Where a
-  /// denominator is infinite, that of a quotient by it is 0.
+  /// of select, min and max is the chosen operand's (of equal ones, half of each). If a
+  /// denominator is infinite, the derivative of a quotient by it is 0.
   /// Throws `failure` (`errc::invalid_argument`) if there is no such input or output, if the output
   /// is complex or depends on a row operation, or without a formula (lgamma, tgamma).
   [[nodiscard]] function derivative(int input, int output = 0) const;
 
-  /// The element types to give outputs that nobody has chosen, by NumPy's rules within each kind of
-  /// number: of equal types their own, of integers one that holds both (at most i64), of an integer
-  /// and a float the float, of different floats f32, or f64 if either is f64. A constant changes no
-  /// type but a boolean's, and an integer's if it is real. Reals that are made of constants,
-  /// conditions or integers alone have the widest type of the real inputs, or f32. Sums and
-  /// products of rows and what counts (indices, random bits) are i64. `repeated`: a bit for each
-  /// input that has extent 1 along the axes of rows.
+  /// Default element types for outputs, by NumPy's rules within each kind of number: for equal
+  /// types their own, for integers one that holds both (at most i64), for an integer and a float
+  /// the float, for different floats f32, or f64 if either is f64. A constant changes no type
+  /// except a boolean's, and an integer's if it is real. Reals that are made only of constants,
+  /// conditions or integers have the widest type of the real inputs, or f32. Sums and products of
+  /// rows and counts (indices, random bits) are i64. `repeated`: a bit for each input that has
+  /// extent 1 along the axes of rows.
   /// \errors `invalid_argument` for another number of inputs
   [[nodiscard]] result<std::vector<output_kind>> outputs_for(std::span<const dtype> inputs,
                                                              std::uint32_t repeated = 0) const;

@@ -46,11 +46,11 @@ struct gather_rows_backward {
 };
 
 enum class scatter_mode : std::uint8_t {
-  set,  ///< of several rows for one index, the last in row-major order counts
-  add,  ///< to what is there, in the order of the rows
+  set,  ///< if several rows have one index, the last in row-major order counts
+  add,  ///< adds to the old content, in the order of the rows
 };
 
-/// table[indices[k…], j] = x[k…, j], or that added to what is there. Other rows keep their content.
+/// table[indices[k…], j] = x[k…, j], or added to the old content. Other rows keep their content.
 ///
 /// Reads x [batch…, w] and indices [batch…] (i32, i64); updates table [n, w]. Types, sums and times
 /// are those of `gather_rows_backward`.

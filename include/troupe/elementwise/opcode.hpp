@@ -17,7 +17,7 @@ enum class opcode : std::uint8_t {
   position,    ///< the number of the element in row-major order
   row_length,  ///< the number of elements of a row
 
-  // Of one value.
+  // One operand.
   negative,
   absolute,
   sign,  ///< −1, 0 or 1; of NaN, NaN; of −0, −0
@@ -56,7 +56,7 @@ enum class opcode : std::uint8_t {
   is_infinite,
   cast,  ///< to element type b and back to the type that this computes in; fp8 saturates
 
-  // Of two values.
+  // Two operands.
   add,
   subtract,
   multiply,
@@ -75,18 +75,18 @@ enum class opcode : std::uint8_t {
   not_equal,
   less,
   less_equal,
-  bit_and,  ///< of integers or booleans
+  bit_and,  ///< for integers or booleans
   bit_or,
   bit_xor,
   shift_left,   ///< 0 for distances outside 0 … 63
   shift_right,  ///< keeps the sign; distances outside 0 … 63 count as 63, and of u64 give 0
   philox,       ///< 32 random bits: number a of the stream of seed b
 
-  // Of three values.
+  // Three operands.
   fma,     ///< a · b + c, rounded once
   select,  ///< b where a is true or not zero, else c
 
-  // Of all values of a row; the result is the same for the whole row.
+  // All values of a row; the result is the same for the whole row.
   row_sum,
   row_product,
   row_minimum,  ///< NaN if there is one

@@ -9,7 +9,7 @@
 
 namespace troupe::elementwise {
 
-/// How `reduce` makes one value of many. Of none: what the comment says.
+/// How `reduce` combines many values into one. The comment has the result for no values.
 enum class reduction : std::uint8_t {
   sum,      ///< 0; integers in i64
   product,  ///< 1; integers in i64
@@ -40,7 +40,7 @@ enum class reduction : std::uint8_t {
 /// the same view as an input.
 ///
 /// Values are accumulated as by `rows`, in an order that is fixed by shapes and types alone: every
-/// run on the same backend gives the same bits. Of complex numbers there are sums and means;
+/// run on the same backend gives the same bits. Complex numbers have sums and means;
 /// without `before`, complex inputs are reduced as such.
 ///
 /// \errors `shape_mismatch`, `type_mismatch`, `aliasing`; `invalid_argument` for axes that do not

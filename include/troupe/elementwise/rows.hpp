@@ -17,10 +17,10 @@ namespace troupe::elementwise {
 ///     });
 ///
 /// A row is all elements along `axes`. The inputs are broadcast together, with the outputs, as in
-/// NumPy. Along `axes` an output has the row's extents, or extent 1 in all of them; then what it
-/// takes is the same for the whole row: a row operation, or what is made of row operations,
+/// NumPy. Along `axes` an output has the row's extents, or extent 1 in all of them; then its
+/// value is the same for the whole row: a row operation, or a function of row operations,
 /// constants, and inputs with extent 1 there. Row operations of f16, bf16 and fp8 accumulate in
-/// f32. Their order is fixed by shapes and types alone, so that every run gives the same bits. Of
+/// f32. Their order is fixed by shapes and types alone, so that every run gives the same bits. For
 /// an empty row, sums are 0, products 1, minima and maxima the largest and smallest number of their
 /// type (for floats the infinities), arguments −1.
 ///

@@ -46,7 +46,7 @@ struct where {
 
 enum class comparison : std::uint8_t {
   equal,
-  not_equal,  ///< of NaN, true
+  not_equal,  ///< true for NaN
   less,
   less_equal,
   greater,

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <type_traits>
 
-/// Expressions: what a `function` computes, written with operators.
+/// Expressions: the computation of a `function`, written with operators.
 namespace troupe::elementwise {
 
 namespace detail {
@@ -19,7 +19,7 @@ class graph;
 /// the functions below make of them. It exists while the function is built.
 class TROUPE_EXPORT value {
  public:
-  /// A constant. It takes the type of what it is used with, so that `2 * x` is bf16 for bf16.
+  /// A constant. It takes the type of the other operand, so that `2 * x` is bf16 for bf16.
   template <class T>
     requires std::is_arithmetic_v<T>
   value(T number) noexcept : number_(number) {}
@@ -49,7 +49,7 @@ class TROUPE_EXPORT value {
 [[nodiscard]] inline value operator+(const value& a, const value& b) { return apply(opcode::add, a, b); }
 [[nodiscard]] inline value operator-(const value& a, const value& b) { return apply(opcode::subtract, a, b); }
 [[nodiscard]] inline value operator*(const value& a, const value& b) { return apply(opcode::multiply, a, b); }
-/// Of integers in f32; see `quotient`.
+/// Integers are divided in f32; see `quotient`.
 [[nodiscard]] inline value operator/(const value& a, const value& b) { return apply(opcode::divide, a, b); }
 /// With the sign of b.
 [[nodiscard]] inline value operator%(const value& a, const value& b) { return apply(opcode::remainder, a, b); }
@@ -60,7 +60,7 @@ class TROUPE_EXPORT value {
 [[nodiscard]] inline value operator<=(const value& a, const value& b) { return apply(opcode::less_equal, a, b); }
 [[nodiscard]] inline value operator>(const value& a, const value& b) { return apply(opcode::less, b, a); }
 [[nodiscard]] inline value operator>=(const value& a, const value& b) { return apply(opcode::less_equal, b, a); }
-/// Of integers or booleans, as are `|`, `^` and `~`.
+/// For integers or booleans, as are `|`, `^` and `~`.
 [[nodiscard]] inline value operator&(const value& a, const value& b) { return apply(opcode::bit_and, a, b); }
 [[nodiscard]] inline value operator|(const value& a, const value& b) { return apply(opcode::bit_or, a, b); }
 [[nodiscard]] inline value operator^(const value& a, const value& b) { return apply(opcode::bit_xor, a, b); }
@@ -124,7 +124,7 @@ class TROUPE_EXPORT value {
 /// The number of elements of a row.
 [[nodiscard]] TROUPE_EXPORT value row_length();
 
-// Of a row, in `rows` and `reduce` only. ---------------------------------------------------------
+// Row operations, in `rows` and `reduce` only. ---------------------------------------------------------
 [[nodiscard]] inline value row_sum(const value& a) { return apply(opcode::row_sum, a); }
 [[nodiscard]] inline value row_product(const value& a) { return apply(opcode::row_product, a); }
 [[nodiscard]] inline value row_min(const value& a) { return apply(opcode::row_minimum, a); }

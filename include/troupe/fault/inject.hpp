@@ -4,8 +4,8 @@
 
 namespace troupe::fault {
 
-/// The fault to cause in the worker. Where the comment says "a kernel", a kernel does it if the
-/// device runs kernels. On other devices, faults that only a kernel can cause are refused with
+/// The fault to cause in the worker. If the comment says "a kernel", a kernel does it if the device
+/// runs kernels. On other devices, faults that only a kernel can cause are refused with
 /// `errc::unsupported`.
 enum class kind : std::uint8_t {
   segmentation_fault,  ///< writes to an unmapped address

@@ -17,7 +17,7 @@ enum class normalization : std::uint8_t {
   ortho,  ///< 1 / √N: keeps the Euclidean norm, in both directions
 };
 
-/// What a transform with both a load and a store function computes in.
+/// The arithmetic of a transform with both a load and a store function.
 enum class precision : std::uint8_t {
   of_operands,  ///< that of `in` or `out`, whichever has no function
   f32,

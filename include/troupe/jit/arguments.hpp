@@ -19,7 +19,7 @@ namespace troupe::jit {
 /// One argument of a kernel launch, made by the functions below or from a number.
 class argument {
  public:
-  /// What is passed to the kernel. The values are part of the wire format.
+  /// The kind of a kernel's argument. The values are part of the wire format.
   enum class kind : std::uint8_t {
     scalar = 0,  ///< a number, by value
     bytes,       ///< a struct, by value
@@ -123,8 +123,8 @@ class TROUPE_EXPORT arguments {
   struct view {
     argument::kind what{};
     access role{};
-    dtype type{};                        ///< of the scalar or the tensor
-    std::span<const std::byte> value{};  ///< of scalar and bytes
+    dtype type{};                        ///< the scalar's or the tensor's
+    std::span<const std::byte> value{};  ///< for scalar and bytes
     const any_tensor* tensor = nullptr;
     std::span<const std::int64_t> tile{};  ///< see `tile::read`
 

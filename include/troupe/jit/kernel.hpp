@@ -43,9 +43,9 @@ class TROUPE_EXPORT kernel {
   friend loaded_module;
 
   std::string name_;
-  std::vector<std::int64_t> digest_;            // of the image, as it travels
+  std::vector<std::int64_t> digest_;            // the image's, as it is sent
   any_tensor image_;                            // u8 in host memory
-  std::shared_ptr<const signature> signature_;  // of the name, where the program made it
+  std::shared_ptr<const signature> signature_;  // the name's, if the program made it
 };
 
 /// An image in a device's memory, accessible to all its workers. A value type; copies share it.

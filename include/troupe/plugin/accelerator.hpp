@@ -39,7 +39,7 @@ class accelerator_lane : public lane_context {
     (void)where;
     return {};
   }
-  /// What is enqueued up to `end_range` is of this request, for the vendor's profiler.
+  /// Work enqueued up to `end_range` belongs to this request, for the vendor's profiler.
   virtual void begin_range(std::string_view request) noexcept { (void)request; }
   virtual void end_range() noexcept {}
   /// Queries the state of the queue without waiting. \errors `device_fault`

@@ -10,18 +10,18 @@
 
 namespace troupe {
 
-/// What an executor may use while it runs: its lane and that lane's workspace.
+/// The resources of an executor while it runs: its lane and that lane's workspace.
 class lane_context {
  public:
   [[nodiscard]] virtual int lane() const noexcept = 0;
   /// Scratch memory of the lane, aligned to 64 bytes, with undefined content. Valid until the
   /// executor returns or calls this again. \errors `out_of_memory` with the bytes requested.
   [[nodiscard]] virtual result<std::span<std::byte>> workspace(std::size_t bytes) = 0;
-  /// What the program keeps for the workers of this device; null where it keeps nothing.
+  /// The data that the program keeps for this device's workers; null if it keeps none.
   [[nodiscard]] virtual std::shared_ptr<kept_blobs> blobs() const { return nullptr; }
   /// Scratch memory of the host, apart from `workspace`, which may be a device's. Aligned to 64
   /// bytes, with undefined content; not registered with a device. Valid until the executor returns
-  /// or calls this again: what the executor enqueues does not use it. \errors `out_of_memory`
+  /// or calls this again: enqueued work must not use it. \errors `out_of_memory`
   [[nodiscard]] virtual result<std::span<std::byte>> host_workspace(std::size_t bytes) = 0;
 
  protected:
@@ -60,10 +60,10 @@ struct operation {
   /// request's lane. Null for an operation that needs none.
   bool (*prepared)(const void* request,
                    const std::shared_ptr<kept_blobs>& blobs) noexcept = nullptr;
-  /// For operations that take turns, as those of an interpreter with one lock do. The thread that
-  /// is to run the request takes a turn first, waits for it there, and gives it back afterwards. A
-  /// request that waits for its turn has not begun, so nobody takes it for the cause of what
-  /// happens meanwhile. Null for an operation that takes none.
+  /// For operations that take turns, such as those of an interpreter with one lock. The thread that
+  /// will run the request takes a turn first, waits for it there, and gives it back afterwards. A
+  /// request that waits for its turn has not begun, so it is not blamed for a fault meanwhile. Null
+  /// for an operation without turns.
   void (*take_turn)(void* executor) = nullptr;
   void (*end_turn)(void* executor) = nullptr;
 };

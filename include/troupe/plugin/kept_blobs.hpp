@@ -11,16 +11,16 @@
 
 namespace troupe {
 
-/// What a library has made at great cost and the next worker of the device can use as it is, such
-/// as compiled plans: bytes under a key, which the device's program keeps until the device ends,
-/// and a folder of this user's beside it. A library sees what any worker of the device has
-/// published, standbys included; so it may load ahead of need. From any thread.
+/// Results that cost a library much and that the next worker of the device can use as they are,
+/// such as compiled plans: bytes under a key, which the device's program keeps until the device
+/// ends, and a folder of this user's beside it. A library sees everything that any worker of the
+/// device has published, standbys included; so it may load ahead of need. From any thread.
 ///
-/// What is given out is what was published: any worker may have scribbled over this memory, so all
-/// that is read is checked by its SHA-256, and what does not agree is not there.
+/// Only published bytes are returned: any worker may have scribbled over this memory, so everything
+/// read is checked by its SHA-256, and damaged blobs count as missing.
 class kept_blobs {
  public:
-  /// Bytes and what they are called.
+  /// Bytes and their key.
   struct blob {
     std::vector<std::byte> key;
     std::vector<std::byte> content;
@@ -41,21 +41,20 @@ class kept_blobs {
 
   /// How many places the program's blobs can have; most are empty.
   [[nodiscard]] virtual std::size_t places() const noexcept = 0;
-  /// What is in a place, if there is anything and it is undamaged. A place that is once filled is
-  /// not filled again.
+  /// The blob in a place, if there is an undamaged one. A filled place is not filled again.
   [[nodiscard]] virtual std::optional<blob> at(std::size_t place) = 0;
   /// Another number each time that something was published; read it before looking at the places.
   [[nodiscard]] virtual std::uint32_t news() const noexcept = 0;
   /// Waits for another number than `seen`, but no longer than that.
   virtual void await_news(std::uint32_t seen, std::chrono::nanoseconds at_most) = 0;
 
-  /// Begins to use what `find` or `at` has given in a way that may end the process, such as loading
-  /// code into a driver. False where another process has begun that and not ended it: it may have
-  /// died of it. Then nobody finds it until it is published anew, which the caller does.
+  /// Begins a use of a blob from `find` or `at` that may end the process, such as loading code into
+  /// a driver. False if another process has begun that and not ended it: it may have died of it.
+  /// Then the blob is not found until it is published again, which the caller does.
   [[nodiscard]] virtual bool begin_loading(std::span<const std::byte> key,
                                            std::span<const std::byte> content) = 0;
-  /// Ends that. What was good is there for the workers after this one, also what came from the
-  /// folder; what was not is dropped, there too.
+  /// Ends that. A good blob is available to the next workers, also if it came from the folder; a
+  /// bad one is dropped, there too.
   virtual void end_loading(std::span<const std::byte> key, bool good) = 0;
 };
 

@@ -11,7 +11,7 @@ struct work_owner {
   std::uint64_t ticket = 0;
   bool known = false;
 
-  /// Of the calling thread. A thread that runs an operation has one, and so does one that asks
+  /// The calling thread's owner. A thread that runs an operation has one, and so does one that asks
   /// whether a request is prepared (`operation::prepared`).
   [[nodiscard]] TROUPE_EXPORT static work_owner of_this_thread() noexcept;
 };

@@ -5,10 +5,10 @@
 /// Elements of a vector chosen by flags or by comparison with their neighbours. Vectors have any
 /// length and any stride of at least 1, and elements of any type. The order of x is kept.
 ///
-/// How many elements there are is known only once the request has run: their number is the reply,
-/// and is also written to `count`, a one-element tensor of i64, if that is given. The caller
-/// chooses the lengths of what is written. If they are less than that number the request fails with
-/// `capacity_exceeded`, whose message has it, and `count` has it too; what else it wrote is
+/// The number of elements is known only once the request has run: it is the reply, and is also
+/// written to `count`, a one-element tensor of i64, if that is given. The caller chooses the
+/// lengths of the outputs. If they are less than that number the request fails with
+/// `capacity_exceeded`, whose message has it, and `count` has it too; all other outputs are
 /// unspecified. Elements behind that number are not written.
 namespace troupe::primitives {
 

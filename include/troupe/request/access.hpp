@@ -4,7 +4,7 @@
 
 namespace troupe {
 
-/// What a request does with a tensor.
+/// How a request uses a tensor.
 enum class access : std::uint8_t {
   read,
   write,   ///< overwrites every element without reading any

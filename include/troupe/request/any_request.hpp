@@ -65,10 +65,10 @@ class any_request {
   any_value value_;
 };
 
-/// What a request of any type was answered with.
+/// The answer to a request of any type.
 class any_reply {
  public:
-  /// Of a plain reply, its bytes; of a described one, a value of its type; else null.
+  /// The bytes of a plain reply; a value of its type for a described one; else null.
   any_reply(const request_type& type, std::byte* reply) : type_(&type) {
     if (type.described_reply != nullptr) {
       described_ = std::make_shared<any_value>(std::move(*reinterpret_cast<any_value*>(reply)));

@@ -18,8 +18,8 @@ struct operand {
 };
 
 /// Checks of a request's arguments. The first rule that fails is the verdict; later checks do
-/// nothing. Each function is named for what it checks, and its message gives the rule, the value
-/// and the field's name.
+/// nothing. Each function is named for its rule, and its message gives the rule, the value and the
+/// field's name.
 class TROUPE_EXPORT argument_checks {
  public:
   // The view itself. ----------------------------------------------------------------------------

@@ -17,7 +17,7 @@ namespace troupe {
 /// The request with this name, such as `blas.gemm`; null if there is none.
 [[nodiscard]] TROUPE_EXPORT const request_type* request_named(std::string_view name);
 
-/// What a request does, in one sentence.
+/// The purpose of a request, in one sentence.
 [[nodiscard]] TROUPE_EXPORT std::string_view summary_of(const request_type& type) noexcept;
 /// The tensors that it reads and writes: `a[m, k], b[k, n] → c[m, n]`.
 [[nodiscard]] TROUPE_EXPORT std::string signature_of(const request_type& type);

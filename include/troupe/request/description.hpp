@@ -370,8 +370,7 @@ class description : private detail::description_builder {
   description& types(std::initializer_list<any_tensor R::*> of, const type_rows& rows) {
     return base::types(offsets(of), rows), *this;
   }
-  /// The types given last need not match where one of these conditions holds; a rule says what they
-  /// are then.
+  /// The types given last need not match if one of these conditions holds; a rule then checks them.
   description& types_unless(std::initializer_list<condition> any_of) {
     return base::types_unless(any_of), *this;
   }
@@ -402,8 +401,8 @@ class description : private detail::description_builder {
     return *this;
   }
 
-  // What is left of a failure. --------------------------------------------------------------------
-  // What a request was writing when it failed is undefined (`errc::tainted_buffer`), unless:
+  // Outputs after a failure. ----------------------------------------------------------------------
+  // The outputs of a failed request are undefined (`errc::tainted_buffer`), unless:
 
   /// The request fails before it writes anything.
   description& keeps_on_failure() { return base::keeps_on_failure(), *this; }

@@ -42,7 +42,7 @@ using reply_of = typename R::reply;
 struct value_type {
   std::size_t bytes = 0;
   std::size_t alignment = 0;
-  const void* context = nullptr;  ///< what `construct` and `destroy` are given
+  const void* context = nullptr;  ///< the argument of `construct` and `destroy`
   void (*construct)(const void* context, void* at) = nullptr;
   void (*destroy)(const void* context, void* value) noexcept = nullptr;
   const description_table* fields = nullptr;
@@ -57,7 +57,7 @@ struct request_type : value_type {
   std::string_view reply_name{};  ///< of its type, for people
   /// False for bytes that are no plain reply of this type, whatever they say; null where any are.
   bool (*reply_can_be)(const std::byte* bytes) noexcept = nullptr;
-  /// Of a reply that has a description: it travels as its fields, and may be of any length.
+  /// The type of a described reply: it is sent as its fields, and may have any length.
   const value_type* described_reply = nullptr;
 
   [[nodiscard]] constexpr bool has_reply() const noexcept {

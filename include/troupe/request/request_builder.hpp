@@ -61,13 +61,13 @@ class TROUPE_EXPORT request_builder {
   request_builder& enumeration(std::string_view name, const std::vector<std::string>& enumerators,
                                std::string_view text);
 
-  // Of the field before.
+  // Properties of the last field.
 
   request_builder& optional();
   request_builder& range(double least, double most);
   request_builder& at_least(double least);
 
-  // Of several fields.
+  // Properties of several fields.
 
   request_builder& layouts(layout how, names tensors);
   request_builder& types(names tensors, const type_rows& rows);

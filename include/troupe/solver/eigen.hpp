@@ -9,7 +9,7 @@ namespace troupe::solver {
 ///
 /// a is [batch, n, n]. The results are complex, of a's precision, for real a too (c64 for f32, c128
 /// for f64): w is [batch, n], vr (if `right` is set) and vl (if `left` is set) are [batch, n, n].
-/// Eigenvectors are columns of Euclidean norm 1. Of a real matrix, complex eigenvalues and their
+/// Eigenvectors are columns of Euclidean norm 1. For a real matrix, complex eigenvalues and their
 /// vectors come as conjugate pairs, the one with the positive imaginary part first. Otherwise the
 /// order is not specified.
 ///

@@ -3,7 +3,7 @@
 #include <troupe/blas/modes.hpp>
 #include <troupe/request/request.hpp>
 
-/// LU factorisation with partial pivoting, solves and inverses. What is said here holds for every
+/// LU factorisation with partial pivoting, solves and inverses. This comment applies to every
 /// request of the solver.
 ///
 /// Matrices are the last two dimensions of their tensors; all dimensions before them are a batch,
@@ -12,14 +12,14 @@
 /// Vectors (pivots, tau, singular values, eigenvalues, info) are packed. Types: f32, f64, c64,
 /// c128. A matrix has less than 2^31 rows and columns (`size_overflow`). An extent of 0 is valid.
 ///
-/// What is written may be the view of the operand that it is computed from, where the field says
-/// so: the request is then not run again after a fault, as it has overwritten what it needs.
+/// An output may be the view of the operand that it is computed from, if the field says so: the
+/// request is then not run again after a fault, as it has overwritten its input.
 ///
-/// **Outcomes.** A matrix that has no answer makes the request fail with `errc::numerical`. The
+/// **Outcomes.** A matrix without a solution makes the request fail with `errc::numerical`. The
 /// message begins with the outcome: "singular: pivot 7 is zero"; in a batch with the matrix,
 /// counted from 0 in row-major order of the batch: "matrix 3: singular: pivot 7 is zero". All the
 /// other matrices of the batch have been computed all the same, and nothing is tainted. `info`
-/// (i32, the extents of the batch), if given, has for each matrix what LAPACK says: 0, or a number
+/// (i32, the extents of the batch), if given, has LAPACK's info for each matrix: 0, or a number
 /// that counts from 1 and that each request explains.
 namespace troupe::solver {
 

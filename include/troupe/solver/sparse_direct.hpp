@@ -11,12 +11,12 @@
 /// any strides. Anything else in offsets and columns is `invalid_argument`, detected when the
 /// request runs: x is then undefined, but no other memory is read or written.
 ///
-/// Rows and columns are reordered so that the factors stay sparse. What depends on the pattern
-/// alone, the order and the structure of the factors, is kept by a worker of the CPU backend, for
-/// the 16 patterns of each request that were used last: the same offsets and columns with other
-/// values are only factored anew.
+/// Rows and columns are reordered so that the factors stay sparse. The order and the structure of
+/// the factors depend only on the pattern; a worker of the CPU backend keeps them, for the 16 most
+/// recently used patterns of each request: the same offsets and columns with other values are only
+/// factored again.
 ///
-/// A matrix that has no answer fails with `errc::numerical`; x is then unspecified.
+/// A matrix without a solution fails with `errc::numerical`; x is then unspecified.
 namespace troupe::solver {
 
 /// Solves systems with a symmetric positive definite matrix: a · x = b, by Cholesky.

@@ -10,8 +10,8 @@ namespace troupe::solver {
 ///
 /// a is [batch, n, n], read in triangle `uplo`, without its diagonal if `diag` is unit. Writes
 /// inverse, of the same extents: that triangle with its diagonal, zeros in the other. In place,
-/// what is not read is left as it is. info: i where the diagonal element i is zero, and so no
-/// inverse was written. Source: LAPACK xTRTRI.
+/// elements that are not read stay as they are. info: i where the diagonal element i is zero, and
+/// so no inverse was written. Source: LAPACK xTRTRI.
 struct TROUPE_EXPORT trtri {
   static constexpr std::string_view name = "solver.trtri";
   using reply = void;

@@ -6,17 +6,16 @@
 /// Conversions between dense and sparse matrices and between formats. Values are copied
 /// and have one type: f64, f32, f16, bf16, c128 or c64; indices of two matrices may have two types.
 ///
-/// A matrix that is made is csr, csc or coo. Its elements are in order: rows ascend, of csc
-/// columns, and within a row the columns, of csc the rows. How many elements there are is known
-/// only once the request has run: their number is the reply, and is also written to `nnz`, a
-/// one-element tensor of i64, if that is given. The caller chooses the room: the length of
-/// `indices` and `values`. If that is less than the number, the request fails with
-/// `capacity_exceeded`, whose message has the number, and `nnz` has it too; what else it wrote is
-/// unspecified. Elements behind that number are not written; `sparse_matrix::first` is the matrix
-/// without them.
+/// A resulting matrix is csr, csc or coo. Its elements are in order: rows ascend (for csc columns),
+/// and within a row the columns (for csc the rows). The number of elements is known only once the
+/// request has run: it is the reply, and is also written to `nnz`, a one-element tensor of i64, if
+/// that is given. The caller chooses the capacity: the length of `indices` and `values`. If that is
+/// less than the number, the request fails with `capacity_exceeded`, whose message has the number,
+/// and `nnz` has it too; all other outputs are unspecified. Elements behind that number are not
+/// written; `sparse_matrix::first` is the matrix without them.
 ///
 /// An offset or index that points outside is `invalid_argument`, detected when the request runs;
-/// what is written is then unspecified, but no other memory is touched.
+/// the outputs are then unspecified, but no other memory is touched.
 namespace troupe::sparse {
 
 /// b = the elements of a dense matrix that are not zero. NaNs are not zero.

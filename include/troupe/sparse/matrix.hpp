@@ -34,10 +34,10 @@ enum class sparse_format : std::uint8_t {
 
 /// A sparse matrix: an argument of requests that only read it.
 ///
-/// It is a value, of views that keep their buffers alive. Requests check before anything is queued
-/// that the tensors go together: their extents, types, and `rows` and `columns`. What the tensors
-/// hold is checked when a request runs: `sparse::validate` says what is wrong with a pattern, and
-/// each request says what it does with one that is none.
+/// It is a value, made of views that keep their buffers alive. Requests check before anything is
+/// queued that the tensors match: their extents, types, and `rows` and `columns`. The content of
+/// the tensors is checked when a request runs: `sparse::validate` reports a defect of a pattern,
+/// and each request documents how it treats an invalid one.
 ///
 /// offsets, row_indices and indices are all i32 or all i64; values are f32, f64, f16, bf16, c64 or
 /// c128. All are packed. Tensors that the format does not have are left out.
@@ -49,7 +49,7 @@ struct TROUPE_EXPORT sparse_matrix {
   any_tensor row_indices{};
   any_tensor indices{};
   any_tensor values{};
-  std::int64_t slice_rows = 0;  ///< of sliced_ell; 0 otherwise
+  std::int64_t slice_rows = 0;  ///< for sliced_ell; 0 otherwise
 
   // From tensors. The extents that do not follow from these are given. Nothing is checked here.
 

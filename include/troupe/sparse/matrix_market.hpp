@@ -31,9 +31,9 @@ struct coordinates {
 };
 
 /// Reads a matrix: coordinate or array; real, integer, complex or pattern, whose values are 1;
-/// general, symmetric, skew-symmetric or Hermitian, of which both triangles are made. Zeros of
-/// arrays are left out. \errors `invalid_argument` for a file that cannot be opened or is none,
-/// with the line
+/// general, symmetric, skew-symmetric or Hermitian, which gets both triangles. Zeros of arrays are
+/// left out. \errors `invalid_argument` for a file that cannot be opened or is invalid, with the
+/// line
 [[nodiscard]] TROUPE_EXPORT result<coordinates> read_matrix_market(
     const std::filesystem::path& file);
 [[nodiscard]] TROUPE_EXPORT result<coordinates> read_matrix_market(std::istream& from);

@@ -7,12 +7,13 @@
 /// Products with sparse matrices.
 ///
 /// All values of a request have one type: f64, f32, f16, bf16, c128 or c64. f16 and bf16 are added
-/// up in f32 and rounded once. Duplicate elements count each; indices need not ascend. Where alpha
-/// is 0, the product's factors are not looked at, and where beta is 0, neither is the old result.
+/// up in f32 and rounded once. Duplicate elements count each; indices need not ascend. If alpha is
+/// 0, the product's factors are not read, and if beta is 0, neither is the old result.
 ///
 /// An offset or index that points outside is `invalid_argument`, detected when the request runs: on
 /// the CPU always, and on CUDA except where cuSPARSE computes, which follows it out of its memory.
-/// The page says where that is; `validate` finds such a pattern. The result is then undefined.
+/// The library's page lists these cases; `validate` finds such a pattern. The result is then
+/// undefined.
 namespace troupe::sparse {
 
 /// y = alpha · op_a(a) · x + beta · y.

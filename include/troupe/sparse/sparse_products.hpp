@@ -10,12 +10,12 @@
 /// and bf16 are added up in f32 and rounded once. Duplicate elements count each; indices of a and b
 /// need not ascend. m · n is less than 2^63.
 ///
-/// c has an element wherever a row of a and a column of b have a product, also where it is zero.
-/// Its indices ascend. How many elements there are is known only once the request has run, as with
+/// c has an element wherever a row of a and a column of b have a product, even if it is zero. Its
+/// indices ascend. The number of elements is known only once the request has run, as with
 /// `from_dense`.
 ///
 /// \errors `invalid_argument`, found when the request runs, for an offset or an index that points
-/// outside; what is written is then unspecified.
+/// outside; the outputs are then unspecified.
 namespace troupe::sparse {
 
 /// c = alpha · a · b. Answers how many elements c has.

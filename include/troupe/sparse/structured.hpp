@@ -5,13 +5,14 @@
 
 #include <cstdint>
 
-/// 2:4 structured sparsity: of each four consecutive elements of a row, which begin at a multiple
-/// of four, two at most are not zero. Tensor cores multiply such weights at up to twice the speed.
+/// 2:4 structured sparsity: each four consecutive elements of a row, beginning at a multiple of
+/// four, have at most two that are not zero. Tensor cores multiply such weights at up to twice the
+/// speed.
 ///
 /// The weights are a plain matrix, x [n, k], that `structured_prune` makes and that any other
-/// request can read. `structured_compress` fills a tensor of bytes with what the GPU's library
-/// makes of it: a cache, so that products need not make it again. Elements are f16, bf16, i8 or
-/// e4m3; x has unit stride in one dimension. k is a multiple of four.
+/// request can read. `structured_compress` fills a tensor of bytes with the GPU library's
+/// compressed form: a cache, so that products need not compute it again. Elements are f16, bf16, i8
+/// or e4m3; x has unit stride in one dimension. k is a multiple of four.
 namespace troupe::sparse {
 
 /// Bytes of what `structured_compress` makes of weights [n, k] of a type of 1 or 2 bytes.
@@ -24,8 +25,8 @@ namespace troupe::sparse {
   return 256 + n * k / 2 * element_bytes + rows * columns / 8;
 }
 
-/// Sets all but the two elements of largest magnitude of each four to zero. Of equal ones the
-/// earlier is kept; NaN is larger than any number.
+/// Sets all but the two elements of largest magnitude of each four to zero. If several are equal,
+/// the earlier one is kept; NaN is larger than any number.
 ///
 /// y may be x itself.
 struct TROUPE_EXPORT structured_prune {
@@ -52,11 +53,11 @@ struct TROUPE_EXPORT structured_check {
 /// Compresses weights for products that read them many times.
 ///
 /// `compressed` is u8 [structured_bytes(n, k, bytes of an element)], packed, and begins at a
-/// multiple of 16 bytes. What it holds is private to the library that made it, cuSPARSELt of one
+/// multiple of 16 bytes. Its content is private to the library that made it, cuSPARSELt of one
 /// version, and to x's extents, strides and type: `structured_matmul` checks that it fits. It stays
-/// good when a worker is replaced, and has to be made again when x is written. Where nothing
-/// compresses, which is on the CPU, and on a GPU without cuSPARSELt or for weights that it does not
-/// take, it holds no more than that x has been checked.
+/// valid when a worker is replaced, and must be made again when x is written. If nothing is
+/// compressed, as on the CPU, and on a GPU without cuSPARSELt or for weights that it does not take,
+/// it only records that x has been checked.
 ///
 /// \errors `invalid_argument`, found when it runs, if x is not 2:4, as `structured_check`;
 /// `compressed` is then unspecified. Source: cuSPARSELt documentation, cusparseLtSpMMACompress2.

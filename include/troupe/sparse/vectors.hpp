@@ -8,9 +8,9 @@
 ///
 /// values [nnz] and indices [nnz], i32 or i64, have any stride of at least 1, and so has y. All
 /// elements have one type: f64, f32, f16, bf16, c128 or c64. Indices may come in any order; those
-/// of a request that writes y must differ from each other, or what is there afterwards is
-/// unspecified. An index outside y is `invalid_argument`, detected when the request runs, with the
-/// first such place; then what is written is unspecified, but no other memory is touched.
+/// of a request that writes y must differ from each other, or the result is unspecified. An index
+/// outside y is `invalid_argument`, detected when the request runs, with the first such place; then
+/// the output is unspecified, but no other memory is touched.
 namespace troupe::sparse {
 
 /// The inner product with a dense vector: Σ op_x(values[k]) · y[indices[k]]; 0 without elements.
@@ -33,7 +33,7 @@ struct TROUPE_EXPORT spvv {
 
 /// y = alpha · x + beta · y, where x is the sparse vector. All of y is multiplied by beta.
 ///
-/// Computes what cusparseAxpby does.
+/// Equivalent to cusparseAxpby.
 struct TROUPE_EXPORT axpby {
   static constexpr std::string_view name = "sparse.axpby";
   using reply = void;

@@ -32,7 +32,7 @@ enum buffer_flag : std::uint32_t {
 /// piece holds a reference; the last one returns the piece to its owner (keep-alive).
 ///
 /// `references` is the only member that any thread may change. It is incremented relaxed, because
-/// whoever increments it already holds a reference, and decremented acq_rel, so that the thread
+/// the incrementing thread already holds a reference, and decremented acq_rel, so that the thread
 /// that frees the piece sees everything done to it. `state` holds `buffer_flag` bits, changed by
 /// atomic or/and. Setting the freeze bit and reading the bits in senders are seq_cst, because each
 /// side then checks what the other is doing (`record::on_its_way`).

@@ -47,8 +47,8 @@ class TROUPE_EXPORT any_tensor {
  public:
   any_tensor() = default;
 
-  /// A view of memory owned by somebody else. Workers decode requests into such views; a device
-  /// rejects them as operands (`errc::foreign_buffer`). Empty `strides` means packed row-major.
+  /// A view of memory with another owner. Workers decode requests into such views; a device rejects
+  /// them as operands (`errc::foreign_buffer`). Empty `strides` means packed row-major.
   [[nodiscard]] static any_tensor unowned(std::byte* address, dtype type, const shape& extents,
                                           std::span<const std::int64_t> strides = {},
                                           memory_space space = memory_space::device) noexcept;

@@ -25,8 +25,8 @@ namespace troupe::tensors {
 /// not read. With alpha = 0, or where a mode that is summed has no indices, d = beta · c.
 ///
 /// Types: f32 f64 f16 bf16 c64 c128, one for all tensors. f16 and bf16 are multiplied and added in
-/// f32, the others in their own type. On CUDA, what is summed before the product is rounded to the
-/// type of the operands.
+/// f32, the others in their own type. On CUDA, sums before the product are rounded to the type of
+/// the operands.
 /// \errors `invalid_argument` for modes, with their position; `shape_mismatch`, naming the mode and
 /// both extents; `type_mismatch`, `aliasing`
 struct TROUPE_EXPORT contract {
@@ -50,7 +50,7 @@ struct TROUPE_EXPORT contract {
 ///     gpu.ask(einsum{.modes = "ab,bc,cd->ad", .operands = {x, y, z}, .d = d});
 ///
 /// Two tensors at a time, in the order that takes the fewest operations: the best of all orders for
-/// up to eight operands, for more the best next step each time. What is between is in the lane's
+/// up to eight operands, for more the best next step each time. Intermediates are in the lane's
 /// workspace, on CUDA in the type of the operands, on the CPU f16 and bf16 in f32.
 ///
 /// The rest is as in `contract`. One operand is permuted, summed, or its diagonal taken. There are

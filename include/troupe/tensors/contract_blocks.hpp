@@ -19,9 +19,9 @@ namespace troupe::tensors {
 ///                             .b = b, .b_blocks = {0, 0},
 ///                             .d = d, .d_blocks = {1, 0}});
 ///
-/// Each mode is divided into sections, and so each tensor into blocks. Those that are not stored
-/// are zero. Of the result only the blocks of `d_blocks` are computed. Modes are written as in
-/// `contract`; a tensor names none twice.
+/// Each mode is divided into sections, and so each tensor into blocks. Blocks that are not stored
+/// are zero. Only the blocks of `d_blocks` are computed. Modes are written as in `contract`; a
+/// tensor names none twice.
 ///
 /// `section_counts` has the number of sections of each mode, in the order in which `modes` first
 /// names them. `sections` has their extents: those of the first mode, of the second, and so on.

@@ -4,12 +4,12 @@
 
 namespace troupe::tensors {
 
-/// What is applied to each element of an operand. Of complex numbers there are `identity`,
-/// `negate`, `conjugate`, `square` and `reciprocal`.
+/// The function applied to each element of an operand. Complex numbers have `identity`, `negate`,
+/// `conjugate`, `square` and `reciprocal`.
 enum class unary_operator : std::uint8_t {
   identity,
   negate,
-  conjugate,  ///< of a real number itself
+  conjugate,  ///< for a real number itself
   square,
   reciprocal,
   absolute,
@@ -26,8 +26,8 @@ enum class unary_operator : std::uint8_t {
   floor,
 };
 
-/// What makes one element of two. Complex numbers have no order: for them there are `add`,
-/// `subtract` and `multiply`.
+/// The function of two elements. Complex numbers have no order: they have `add`, `subtract` and
+/// `multiply`.
 enum class binary_operator : std::uint8_t {
   add,
   subtract,
@@ -36,12 +36,12 @@ enum class binary_operator : std::uint8_t {
   maximum,
 };
 
-/// What makes one element of many. Complex numbers are only added.
+/// The function of many elements. Complex numbers are only added.
 enum class reduction : std::uint8_t {
-  sum,      ///< of none, 0
-  maximum,  ///< NaN if there is one; of none, −infinity
-  minimum,  ///< NaN if there is one; of none, infinity
-  product,  ///< of none, 1
+  sum,      ///< 0 if there are none
+  maximum,  ///< NaN if there is one; −infinity if there are none
+  minimum,  ///< NaN if there is one; infinity if there are none
+  product,  ///< 1 if there are none
 };
 
 }  // namespace troupe::tensors

@@ -15,7 +15,7 @@ namespace troupe::python {
 
 namespace nb = nanobind;
 
-/// What Python calls a field: `from.seed` is `from_seed`, and `in`, a word of Python's, `in_`.
+/// Python's name of a field: `from.seed` is `from_seed`, and `in`, a word of Python's, `in_`.
 [[nodiscard]] std::string python_name(std::string_view field);
 
 /// The number that a Python object is: an int, a float, a complex, or what converts to one.
@@ -33,7 +33,7 @@ class argument_setter {
     bool is_function = false;  ///< `field` is its program, the first of its two fields
   };
   [[nodiscard]] const std::vector<argument>& all() const noexcept { return arguments_; }
-  /// Where an argument is in the description, and the tensor with that offset in the request.
+  /// The place of an argument in the description, and the tensor with that offset in the request.
   [[nodiscard]] std::size_t place_of(const argument& one) const noexcept {
     return static_cast<std::size_t>(&one - arguments_.data());
   }

@@ -9,19 +9,20 @@
 #include <type_traits>
 #include <vector>
 
-/// Values that Python callers give where the binding takes any object: what does not fit is a
-/// TypeError that says what was given, and what for.
+/// Values that Python callers pass where the binding takes any object: an unsuitable one is a
+/// TypeError that names the value and its purpose.
 namespace troupe::python {
 
 namespace nb = nanobind;
 
-/// `str` of an object, for messages: what UTF-8 cannot say, such as a lone surrogate, is escaped.
+/// `str` of an object, for messages: text that UTF-8 cannot encode, such as a lone surrogate, is
+/// escaped.
 [[nodiscard]] std::string shown_text(nb::handle value);
 
 /// `repr` of an object, cut where it is long.
 [[nodiscard]] std::string short_text(nb::handle value);
 
-/// Throws a TypeError: `what` must be `must`; it is `value`.
+/// Throws a TypeError that `what` must be `must`; it is `value`.
 [[noreturn]] void refuse_given(std::string_view what, std::string_view must, nb::handle value);
 
 /// An int, or what stands for one (`__index__`); nothing for anything else. Throws OverflowError.
@@ -34,7 +35,7 @@ namespace nb = nanobind;
 /// The bytes of a path, a str as `os.fsdecode` makes it. Throws a ValueError for one that has none.
 [[nodiscard]] std::string path_given(std::string_view what, nb::handle value);
 
-/// What was given as `what`. Fractions are no integers.
+/// The value given for `what`. Fractions are no integers.
 template <class T>
 T given(std::string_view what, std::string_view must, nb::handle value) {
   T made{};

@@ -113,7 +113,7 @@ py_node norm(bool centered, nb::handle x, nb::handle weight, nb::handle bias, do
   });
 }
 
-// An operator with a node on the left: of anything but numbers, the other's to decide.
+// An operator with a node on the left: if the other operand is no number, it decides.
 nb::object operate(opcode op, const node& a, nb::handle other, bool reflected) {
   const auto b = node_from(other);
   if (!b) {

@@ -66,7 +66,7 @@ py_kv_step begin_step(py_kv_cache& c, const std::vector<std::uint64_t>& sequence
   return {value_of(std::move(begun)), c.cache, c.device};
 }
 
-// What attention needs of the step, by the names of its arguments.
+// The operands of attention from the step, by the names of its arguments.
 nb::dict operands(py_kv_step& s, std::int64_t layer) {
   if (layer < 0 || layer >= s.cache.config().layers) throw nb::index_error("no such layer");
   const dnn::attention_forward r = open(s).attend(layer, {}, {});

@@ -1,5 +1,5 @@
-// What a traced lambda computes with: `Expression` and `Complex`, their operators, and the
-// functions of `troupe.elementwise`, which call `_apply` with their name.
+// The values of a traced lambda: `Expression` and `Complex`, their operators, and the functions of
+// `troupe.elementwise`, which call `_apply` with their name.
 #include "elementwise/expression.hpp"
 
 #include "arguments/arguments.hpp"
@@ -103,7 +103,7 @@ py_expression source(const std::string& name, int axis) {
   });
 }
 
-// An operator with an expression on the left: of anything but numbers, the other's to decide.
+// An operator with an expression on the left: if the other operand is no number, it decides.
 nb::object operate(opcode op, const value& a, nb::handle other, bool reflected = false) {
   const auto b = value_from(other);
   if (!b) {

@@ -32,7 +32,7 @@ auto with_failures(F&& f) {
 [[nodiscard]] std::optional<elementwise::value> value_from(nb::handle object);
 /// A number, complex ones too; nothing for anything else.
 [[nodiscard]] std::optional<elementwise::result_value> number_from(nb::handle object);
-/// What a lambda answered: an expression, a number, a complex one, or a tuple of these. Throws
+/// The result of a lambda: an expression, a number, a complex one, or a tuple of these. Throws
 /// TypeError.
 [[nodiscard]] std::vector<elementwise::result_value> results_from(nb::handle object);
 /// One of them as the Python object for it.

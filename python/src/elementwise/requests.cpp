@@ -1,4 +1,4 @@
-// `device.map`, `rows` and `reduce`: what allocates outputs, and sends a function with its tensors.
+// `device.map`, `rows` and `reduce`: allocate outputs, and send a function with its tensors.
 #include "arguments/arguments.hpp"
 #include "arguments/given.hpp"
 #include "device_handle.hpp"
@@ -30,7 +30,7 @@ using ew::value;
 
 [[noreturn]] void refuse(const std::string& message) { throw nb::type_error(message.c_str()); }
 
-/// What the arguments of `device.map`, `rows` and `reduce` come to.
+/// The parsed arguments of `device.map`, `rows` and `reduce`.
 class call {
  public:
   call(const device_ref& device, std::string_view name, const function& f, const nb::tuple& inputs)
@@ -55,9 +55,9 @@ class call {
   [[nodiscard]] const std::vector<any_tensor>& inputs() const noexcept { return inputs_; }
   [[nodiscard]] const std::vector<any_tensor>& outputs() const noexcept { return outputs_; }
   [[nodiscard]] const function& what() const noexcept { return what_; }
-  /// What gives the outputs, if it is another function than what takes the inputs.
+  /// Sets the function of the outputs, if it is not the one of the inputs.
   void set_function(function f) { what_ = std::move(f); }
-  /// What the future answers.
+  /// The answer of the future.
   [[nodiscard]] nb::object answer() const {
     if (answers_.size() == 1) return answers_[0];
     nb::list all;
@@ -123,7 +123,7 @@ void call::take_inputs(const function& f, const nb::tuple& inputs) {
   });
 }
 
-// What cannot be broadcast is the request's to refuse.
+// The request refuses shapes that cannot be broadcast.
 void call::broadcast(const any_tensor& t) {
   const auto rank = static_cast<std::size_t>(t.rank());
   if (rank > extents_.size()) extents_.insert(extents_.begin(), rank - extents_.size(), 1);

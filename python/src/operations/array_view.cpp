@@ -63,7 +63,7 @@ bool needs_ml_dtypes(dtype type) noexcept {
   return type == dtype::bf16 || type == dtype::e4m3 || type == dtype::e5m2;
 }
 
-// Where the last element ends.
+// The end of the last element.
 std::int64_t reach_in_bytes(const array_view& v) {
   std::int64_t elements = 1;
   for (std::size_t i = 0; i < static_cast<std::size_t>(v.rank); ++i) {
@@ -73,7 +73,7 @@ std::int64_t reach_in_bytes(const array_view& v) {
   return elements * size_of(v.type);
 }
 
-// `numpy.ndarray` and its types, kept: what is called for each argument of each call.
+// `numpy.ndarray` and its types, kept because each argument of each call needs them.
 struct numpy_types {
   PyObject* array = nb::object(nb::module_::import_("numpy").attr("ndarray")).release().ptr();
   std::array<PyObject*, static_cast<std::size_t>(dtype_count)> of{};

@@ -12,8 +12,8 @@ namespace troupe::python {
 
 namespace nb = nanobind;
 
-/// Where a tensor's elements lie, for arrays of other libraries that show them in place. In a
-/// worker there is no more to know of a tensor; who made it sees to it that the memory is there.
+/// The layout of a tensor, for arrays of other libraries that show it in place. In a worker nothing
+/// else of a tensor is known; its maker keeps the memory alive.
 struct array_view {
   void* address = nullptr;
   dtype type{};
@@ -21,8 +21,8 @@ struct array_view {
   std::array<std::int64_t, max_rank> extents{};
   std::array<std::int64_t, max_rank> strides{};  ///< in elements
   bool read_only = false;
-  int ordinal = -1;           ///< of the GPU that has the memory; -1: the host has
-  std::uintptr_t stream = 0;  ///< on which a GPU's work on it is enqueued
+  int ordinal = -1;           ///< the GPU that has the memory; -1: the host has
+  std::uintptr_t stream = 0;  ///< the stream of a GPU's work on it
 
   array_view() = default;
   array_view(const any_tensor& t, void* at, bool reads_only);

@@ -11,11 +11,11 @@
 namespace troupe::python {
 namespace {
 
-// What troupe.binding writes: a header, then for each tensor its place, and its name.
+// The format of troupe.binding: a header, then for each tensor its place, and its name.
 constexpr std::uint64_t magic = 0x7472'6f75'7065'0001u;
 struct table_header {
   std::uint64_t magic_number;
-  std::uint64_t id;  ///< of this table, at random: its memory may have been another's before
+  std::uint64_t id;  ///< this table's, at random: its memory may have been another's before
   std::uint64_t count;
   std::uint64_t named;  ///< 1: a dict by name; 0: a list
 };

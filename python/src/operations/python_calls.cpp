@@ -43,7 +43,7 @@ bool in_worker = false;
 bool in_fork_server = false;
 PyInterpreterState* interpreter = nullptr;
 PyObject* call_when_started = nullptr;
-// Where stderr goes meanwhile, which the program can read, and where it is to go.
+// The present target of stderr, which the program can read, and its real target.
 int words = -1;
 int shown = -1;
 std::atomic<off_t> words_shown{0};  // up to here
@@ -75,7 +75,7 @@ void end_answers_to(int number) {
   ::sigaction(number, &action, nullptr);
 }
 
-// Of this thread. In a worker it is kept: to make one for each call takes longer than the call.
+// This thread's. Kept in a worker: making one for each call takes longer than the call.
 thread_local PyThreadState* kept_state = nullptr;
 thread_local PyGILState_STATE borrowed_state{};
 
@@ -295,7 +295,7 @@ result<void> run_python(void* executor, const void* request, lane_context& where
   } catch (const nb::builtin_exception& thrown) {
     outcome = error{.code = errc::handler_failed, .message = thrown.what()};
   }
-  // What it has printed is there before its answer is.
+  // Its output arrives before its answer.
   flush("stdout");
   flush("stderr");
   show_words_after_call(where);
@@ -354,7 +354,7 @@ void add_python_calls(nb::module_& m) {
   m.def("_begin_fork_server", [] {
     in_fork_server = true;
     ::pthread_atfork(&note_threads_at_fork, nullptr, nullptr);
-    // As with a worker, whoever has started it has its thread for as long as it is wanted.
+    // As with a worker, the thread that started it exists for as long as it is wanted.
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     ::prctl(PR_SET_NAME, "troupe-forks");
     const rlimit none{0, 0};

@@ -36,7 +36,7 @@ struct python_operation {
   bool has_required = false;
 };
 
-/// What the binding knows of a request that is Python's; null for any other.
+/// The binding's data of a Python request; null for any other.
 [[nodiscard]] const python_operation* python_operation_of(const request_type& type) noexcept;
 /// True for a library that has operations of Python. All of these share a lane, because they take
 /// turns in a worker anyway.
@@ -46,10 +46,10 @@ inline constexpr std::string_view python_lane = "python";
 /// The value that a call was answered with; nothing where the function has returned None.
 [[nodiscard]] std::optional<nb::object> value_in(const any_reply& reply);
 
-/// Adds those whose functions are here: what a worker, or a device in this program, runs.
+/// Adds the operations whose functions are here, for a worker, or a device in this program.
 void add_python_operations(operation_table& table);
 
-/// What `python_operation::function` runs through: the executor, and its turn.
+/// Runs `python_operation::function`: the executor, and its turn.
 [[nodiscard]] result<void> run_python(void* executor, const void* request, lane_context& where,
                                       std::byte* reply);
 void take_python_turn(void* executor);

@@ -11,9 +11,9 @@
 
 namespace troupe::python {
 
-/// Finds what an operation has left of its results (`TROUPE_CHECK_RESULTS`): they are filled with
-/// random bytes before it runs, and looked at afterwards. Packed ones only: what lies between the
-/// elements of others belongs to somebody else.
+/// Finds results that an operation has not written (`TROUPE_CHECK_RESULTS`): they are filled with
+/// random bytes before it runs, and checked afterwards. Packed ones only: the bytes between the
+/// elements of others belong to other owners.
 class result_check {
  public:
   /// Fills them, in the order of `stream`, a GPU's; 0 on the CPU.

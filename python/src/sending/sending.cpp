@@ -28,7 +28,7 @@ void queued_request::send() {
     if (*options_.deadline <= std::chrono::nanoseconds::zero()) {
       answer_.set_error(
           {.code = errc::deadline_exceeded,
-           .message = "the deadline passed while the request waited for room in the mailbox",
+           .message = "the deadline passed while the request waited for space in the mailbox",
            .request = std::string(request_.type().name)});
       return;
     }
@@ -114,7 +114,7 @@ bool goes_to_queue(const device_handle& device, const library_actor& actor) {
 
 sent_request send(const device_handle& device, const library_actor& actor, any_request request,
                   const request_options& options) {
-  // What is to be refused is refused at once.
+  // Validate first: an invalid request is refused at once.
   if (goes_to_queue(device, actor) && request.type().validate(request.data())) [[unlikely]] {
     auto queued = std::make_shared<queued_request>(actor, std::move(request), options);
     future<any_reply> answer = queued->get_future();

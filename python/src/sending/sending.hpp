@@ -42,7 +42,7 @@ class queued_request {
 /// The queue of a device. A thread sends what is in it, in order; it ends when there is no more.
 class sending_queue : public std::enable_shared_from_this<sending_queue> {
  public:
-  /// Acquire: what left the queue has been sent.
+  /// Acquire: requests that left the queue have been sent.
   [[nodiscard]] bool is_empty() const noexcept { return !in_use_.load(std::memory_order_acquire); }
   void add(std::shared_ptr<queued_request> one);
   /// Waits until it is empty. Releases the GIL.

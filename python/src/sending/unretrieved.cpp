@@ -11,7 +11,7 @@
 namespace troupe::python {
 namespace {
 
-// What its caller, or the end of its device, has brought about is no news.
+// Failures caused by the caller, or the end of its device, are no news.
 bool is_expected(errc code) noexcept {
   return code == errc::cancelled || code == errc::device_stopped || code == errc::actor_stopped;
 }

@@ -194,7 +194,7 @@ def test_batch_norms(gpu, case):
     count = x64.numel() / images.c
     assert_close(dbias, bias64.grad, of_type, count, ("dbias", what))
     assert_close(dweight, weight64.grad, of_type, 4 * count, ("dweight", what))
-    # Of few elements the variance is small, and with it what is left of a difference.
+    # With few elements the variance is small, and so is the rest of a difference.
     assert_close(dx, x64.grad, dtype, 64 * float(rstd.numpy().max()), ("backward", what))
 
 
@@ -295,7 +295,7 @@ def test_recurrent_networks(gpu, on_gpu, case):
     if on_gpu and network["cell"] == "relu" and dtype == "f16":
         results = results[:1]  # rounding decides on which side of its kink a unit is
     for name, mine, expected in results:
-        # What is rounded between steps and layers is carried on.
+        # Values rounded between steps and layers carry their errors on.
         expected = expected.detach().cpu().numpy()
         scale = max(1.0, np.abs(expected).max())
         bound = ROUNDING[dtype] * scale * (4 + 2 * steps * network["layers"])

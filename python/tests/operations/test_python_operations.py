@@ -223,7 +223,7 @@ def test_results_that_were_not_written_are_found(monkeypatch, tmp_path, on_gpu):
         ask.rebound(x=x, y=packed).result()
     z, b = device.zeros(100), device.empty((), "u8")  # too short to be told from what is written
     assert ask.written(x=x, z=z, b=b).result()[0].tolist() == [2.0] * 100
-    ask.written(x=x, y=y[:, 1], z=z, b=b).result()  # not packed: what is between is kept
+    ask.written(x=x, y=y[:, 1], z=z, b=b).result()  # not packed: the bytes between are kept
     assert y.numpy()[:, 0].tolist() == [0.0] * 100 and y.numpy()[:, 1].tolist() == [2.0] * 100
     ask.rebound(x=x, y=y[:, 1]).result()
     own.close()

@@ -68,7 +68,7 @@ def test_what_a_set_lacks_is_named():
         troupe.torch.call(skeleton, weights, torch.randn(5, 8))
     whole = state_of(MAKES["norm"]())
     troupe.torch.call(skeleton, whole, torch.randn(5, 8))
-    # What an earlier set has left is not taken for this one's.
+    # Weights of an earlier set are not taken for this one's.
     with pytest.raises(ValueError, match="the bound set has no 0.bias"):
         troupe.torch.call(skeleton, weights, torch.randn(5, 8))
 

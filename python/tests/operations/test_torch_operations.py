@@ -8,13 +8,13 @@ import pytest
 import troupe
 
 torch = pytest.importorskip("torch")
-TRIALS = int(os.environ.get("TROUPE_TRIALS", "2"))  # of each fault
+TRIALS = int(os.environ.get("TROUPE_TRIALS", "2"))  # for each fault
 MODULE = os.path.join(os.path.dirname(__file__), "torch_operations.py")
 
 
 @pytest.fixture(scope="module")
 def service():
-    with troupe.System() as system:  # of its own: device 0 may have no other number than its GPU
+    with troupe.System() as system:  # its own: device 0 may be its GPU only
         device = system.device(0, operations=[MODULE], restarts=100_000, start_timeout=60)
         device.wait_until_ready()
         yield device

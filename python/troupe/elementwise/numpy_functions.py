@@ -7,7 +7,7 @@ from typing import Any
 
 from . import functions
 
-# What NumPy has a function for and Python an operator.
+# NumPy's functions that are operators in Python.
 _OPERATORS = {
     "add": operator.add,
     "subtract": operator.sub,
@@ -39,7 +39,7 @@ def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **options: Any
         raise TypeError(
             f"numpy.{name} is no function of Expressions; those are in troupe.elementwise"
         )
-    # What would come back here: a number of NumPy's, and an array, which no function takes.
+    # These would come back here: a number of NumPy's, and an array, which no function takes.
     inputs = tuple(one.item() if getattr(one, "shape", None) == () else one for one in inputs)
     for one in inputs:
         if hasattr(one, "shape"):

@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .._core import _Traceable
 
-# What a function refers to and what never changes: not only its value, also its attributes.
+# Constants that a function refers to: not only the value, but also its attributes never change.
 _CONSTANT_MODULES = {"troupe", "troupe.elementwise", "numpy", "math"}
 _NUMPY_CONSTANT = ("ufunc", "float", "type", "_DTypeMeta")
 # Builtins that find what is not among a function's own names.

@@ -5,10 +5,10 @@
 #include <troupe/base/export.hpp>
 
 // The entry points of the plugin. The results are the library's own C++ types: plugin and library
-// are built together, and refuse each other by version where they are not.
+// are built together, and refuse each other by version if they are not.
 extern "C" {
 
-// Which part of a user's plugin is for this backend.
+// Names the part of a user's plugin for this backend.
 TROUPE_EXPORT const char* troupe_backend_name() { return "cuda"; }
 
 // In the program.

@@ -23,7 +23,7 @@ std::string too_old(std::string_view found) {
       found, oldest_driver / 1000, oldest_driver % 1000 / 10);
 }
 
-// What `cuInit` means to somebody who wants it to work.
+// The remedy for a code of `cuInit`.
 std::string remedy_for(CUresult code) {
   switch (code) {
     case CUDA_ERROR_NO_DEVICE:
@@ -42,9 +42,9 @@ std::string remedy_for(CUresult code) {
 }
 
 result<driver> find_driver() {
-  // The driver opens what it needs at the first free places.
+  // The driver opens its files at the first free descriptors.
   os::hold_standard_places();
-  // Never closed: the driver keeps threads of its own.
+  // Never closed: the driver has threads of its own.
   void* library = ::dlopen(soname, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     return unavailable(
@@ -52,7 +52,7 @@ result<driver> find_driver() {
                     "container its GPUs",
                     ::dlerror()));
   }
-  // First what every driver has: an old one lacks functions that are looked for below.
+  // First a function that every driver has: an old one lacks some of those below.
   using get_version = CUresult(int*);
   auto* const version_of = reinterpret_cast<get_version*>(::dlsym(library, "cuDriverGetVersion"));
   int version = 0;

@@ -78,15 +78,15 @@ struct driver {
   // NOLINTEND(bugprone-macro-parentheses,readability-identifier-naming)
 
   /// Loads the driver and initialises it, once in a process.
-  /// \errors `device_unavailable`: what was tried, and what it needs
+  /// \errors `device_unavailable`, with everything that was tried and the remedy
   [[nodiscard]] static result<const driver*> load();
 };
 
-/// What hides devices from this program: empty, or "; " and a sentence on CUDA_VISIBLE_DEVICES.
+/// Explains why devices may be hidden: empty, or "; " and a sentence on CUDA_VISIBLE_DEVICES.
 [[nodiscard]] std::string what_hides_devices();
 
-/// The oldest driver that this build runs with, as `cuDriverGetVersion` counts: 1000 · major +
-/// 10 · minor of the CUDA version it supports.
+/// The oldest driver that this build runs with, as `cuDriverGetVersion` counts: 1000 · major + 10 ·
+/// minor of the CUDA version it supports.
 inline constexpr int oldest_driver = 13'000;
 
 [[nodiscard]] inline result<void> check(CUresult code, std::string_view call) {

@@ -28,7 +28,7 @@ future<terminated> any_actor_ref::when_terminated() const {
   return end;
 }
 
-// Constructed in a turn only: the runtime calls the factory.
+// Constructed only in a turn: the runtime calls the factory.
 actor::actor() : cell_(detail::ambient.cell) {}
 actor::~actor() = default;
 void actor::pre_restart(const error&) noexcept { post_stop(); }
@@ -56,8 +56,8 @@ void finish(actor_cell& cell, turn_task& ended, std::unique_ptr<error> failed) n
 resume_target& resume_target_of(actor_cell& cell) noexcept { return cell; }
 completion_driver* driver_of(actor_cell& cell) noexcept { return &cell; }
 bool post(actor_cell& cell, message& m) noexcept { return cell.post_message(m); }
-void post_when_room(actor_cell& cell, message& m, promise<void> placed) {
-  cell.post_when_room(m, std::move(placed));
+void post_when_possible(actor_cell& cell, message& m, promise<void> placed) {
+  cell.post_when_possible(m, std::move(placed));
 }
 bool is_of_type(const actor_cell& cell, const std::type_info& type) noexcept {
   return cell.is_of(type);
@@ -114,7 +114,7 @@ any_actor_ref spawn_child(actor_cell& parent, actor_factory make, spawn_options 
 
 namespace {
 
-// Delivered only if the watch still stands when its turn comes.
+// Delivered only if the watch still exists when its turn comes.
 struct watch_notice final : message {
   watch_notice(message& n, actor_id w) noexcept : message(type_of), notice(&n), watched(w) {}
 

@@ -28,7 +28,7 @@ turn_scope::turn_scope(actor_cell& cell) noexcept
 
 turn_scope::~turn_scope() { ambient = outer_; }
 
-// Options come by value at every step of a spawn, so that each may move them.
+// Options are passed by value at every step of a spawn, so that each may move them.
 // NOLINTBEGIN(performance-unnecessary-value-param)
 actor_cell::actor_cell(std::shared_ptr<system_core> core, actor_cell* parent, actor_factory make,
                        spawn_options options, actor_traits traits)
@@ -61,8 +61,8 @@ std::string actor_cell::path() const {
 void actor_cell::retain_cell() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
 
 void actor_cell::release_cell() noexcept {
-  // acq_rel: the last one destroys what the others wrote. A loop, since a leaf may be the last to
-  // hold all that is above it, however deep the tree is.
+  // acq_rel: the last owner destroys what the others wrote. A loop, because a leaf may hold the
+  // last reference to all its ancestors, however deep the tree is.
   actor_cell* last = this;
   while (last != nullptr && last->references_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
     actor_cell* const parent = last->parent_;
@@ -78,7 +78,7 @@ error actor_cell::stopped_error() const {
 }
 
 void actor_cell::refuse(message& m, errc reason) noexcept {
-  if (m.bytes != 0) core_->dead(m.type->name, *this, reason);  // not what the runtime sends
+  if (m.bytes != 0) core_->dead(m.type->name, *this, reason);  // but not for the runtime's messages
   m.type->refuse(m, reason == errc::actor_stopped ? stopped_error() : full_error());
 }
 
@@ -94,13 +94,13 @@ bool actor_cell::post_message(message& m) noexcept {
   }
   mailbox::push_outcome outcome = mailbox_.push(m);
   while (!outcome.accepted) [[unlikely]] {
-    // An actor that waits for room in its own mailbox would wait for ever.
+    // An actor that waits for space in its own mailbox would wait for ever.
     const bool waits = mailbox_.options().when_full == overflow::wait && ambient.cell != this &&
                        mailbox_.could_ever_hold(m);
-    // It may also have stopped while the sender waited. Actors that wait for each other's room in a
-    // circle wait until their system is told to end.
+    // It may also have stopped while the sender waited. Actors that wait for each other in a circle
+    // wait until their system is told to end.
     const bool ends = core_->is_forced();
-    if (!waits || ends || !dispatcher_->make_room(*this, m) || dead()) {
+    if (!waits || ends || !dispatcher_->await_capacity(*this, m) || dead()) {
       refuse(m, ends || dead() ? errc::actor_stopped : errc::mailbox_full);
       return false;
     }
@@ -116,9 +116,8 @@ bool actor_cell::post_message(message& m) noexcept {
 }
 
 void actor_cell::post(turn_work& work) noexcept {
-  // Once it is pushed, a running turn may do the work, and the work may drop the reference that
-  // kept the cell: a child's last report lets its parent end, a resumed coroutine lets go of its
-  // home.
+  // Once the work is pushed, a running turn may do it, and it may drop the reference that kept the
+  // cell: a child's last report lets its parent end, a resumed coroutine releases its actor.
   const any_actor_ref keep(*this);
   work.next = work_.load(std::memory_order_relaxed);
   while (!work_.compare_exchange_weak(work.next, &work, std::memory_order_seq_cst,
@@ -226,7 +225,7 @@ std::int32_t actor_cell::run(turn_limits limits) noexcept {
     // A sender is between its two steps of pushing; if that lasts, it has lost its processor.
     if (++in_vain > 16) ::sched_yield();
     for (;;) {
-      // All of it, also what it brings about: an actor that stops itself handles nothing more.
+      // All of it, including its consequences: an actor that stops itself handles nothing more.
       while (work_.load(std::memory_order_relaxed) != nullptr)
         run_work();
       if (left == 0 || !takes_messages()) break;
@@ -241,12 +240,12 @@ std::int32_t actor_cell::run(turn_limits limits) noexcept {
         break;
       }
     }
-    mailbox_.publish_room();
+    mailbox_.publish_capacity();
     if (sends_waiting_.load(std::memory_order_relaxed) != 0) admit_sends();
-    // The budget is there for others; without any the turn goes on.
+    // The budget protects others; if there are none the turn continues.
     const bool alone = limits.others_ready != nullptr && !limits.others_ready();
     if (left == 0 && alone && limits.until == nullptr) left = limits.messages;
-    // One that has stopped gets no further turn: nothing keeps it for one any more.
+    // A stopped actor gets no further turn: nothing keeps it alive for one.
     if (phase_ == phase::stopped) left = std::max(left, 1);
   } while (!pause_turn(limits, left == 0));
   return handled;
@@ -261,7 +260,7 @@ bool actor_cell::linger(const turn_limits& limits) noexcept {
   // About two microseconds: a busy sender's next message then costs no scheduling.
   constexpr int pauses = 40;
   if (limits.others_ready == nullptr || phase_ != phase::active) return false;
-  // Whoever asks and waits runs an idle actor itself, sooner than this thread sees the message.
+  // A thread that asks and waits runs an idle actor itself, before this thread sees the message.
   if (answered_last_) return false;
   for (int i = 0; i < pauses; ++i) {
     if (has_something()) return true;
@@ -280,7 +279,7 @@ bool actor_cell::pause_turn(const turn_limits& limits, bool spent) noexcept {
   while (
       !state_.compare_exchange_weak(s, (s & ~activity_mask) | doing, std::memory_order_seq_cst)) {
   }
-  // From here on others may run the actor: only what is atomic may be looked at.
+  // From here on others may run the actor: only atomics may be read.
   if (stays) {
     if ((s & queued_bit) == 0) dispatcher_->enqueue(*this);
     return true;
@@ -293,9 +292,9 @@ bool actor_cell::pause_turn(const turn_limits& limits, bool spent) noexcept {
   return true;
 }
 
-// What is still in the mailbox is answered in a later turn, and there is none while this one waits.
-// What has been handled may be answered by anybody. Apart from `drive_until`, which is on the way
-// of every ask that is waited for, and then saves no registers.
+// Messages still in the mailbox are answered in a later turn, which cannot come while this one
+// waits. Handled ones may be answered by any thread. Separate from `drive_until`, which every
+// waiting ask calls, and which then saves no registers.
 [[gnu::noinline]] void actor_cell::drive_own(const future_state_base& awaited,
                                              future_state_base::time_point deadline) noexcept {
   if (ambient.cell == this && deadline == future_state_base::time_point::max()) {

@@ -25,13 +25,13 @@ class system_core;
 
 /// One actor: its address, mailbox, place in the tree and current incarnation.
 ///
-/// `state_` holds what the actor is doing in its lowest two bits and who may touch the rest: the
-/// thread that changes `scheduled`, `idle` or `blocked` into `running` runs the turn and owns all
-/// that is marked "turn"; changing it back releases what it wrote (seq_cst throughout, because
-/// senders push and then look at `state_` while the turn ends and then looks for messages).
+/// The lowest two bits of `state_` say what the actor is doing and who may touch the rest: the
+/// thread that changes `scheduled`, `idle` or `blocked` into `running` runs the turn and owns
+/// everything marked "turn"; changing it back releases its writes (seq_cst throughout, because
+/// senders push and then read `state_` while the turn ends and then looks for messages).
 /// `queued`: a dispatcher's queue holds the cell. A helping thread may have run it meanwhile, so
-/// the ticket is checked when it comes up; there is never more than one.
-/// `dead`: stopped for good; senders that came too late drain the mailbox themselves.
+/// the ticket is checked when it comes up; there is at most one.
+/// `dead`: stopped for good; late senders drain the mailbox themselves.
 class actor_cell final : public completion_driver, public resume_target {
  public:
   actor_cell(std::shared_ptr<system_core> core, actor_cell* parent, actor_factory make,
@@ -47,21 +47,21 @@ class actor_cell final : public completion_driver, public resume_target {
   void stop_after_mailbox() noexcept;
   [[nodiscard]] bool dead() const noexcept { return (state_.load() & dead_bit) != 0; }
   [[nodiscard]] actor_id id() const noexcept { return id_; }
-  /// From 0; for the paths of children without a name.
+  /// From 0; for the paths of unnamed children.
   std::uint64_t next_child_number() noexcept {
     return children_made_.fetch_add(1, std::memory_order_relaxed);
   }
   [[nodiscard]] std::string path() const;
   [[nodiscard]] system_core& core() const noexcept { return *core_; }
   [[nodiscard]] mailbox& messages() noexcept { return mailbox_; }
-  void post_when_room(message& m, promise<void> placed) noexcept;
+  void post_when_possible(message& m, promise<void> placed) noexcept;
   void settle(const std::shared_ptr<const settling>& all);
   [[nodiscard]] std::int64_t unfinished_messages() const noexcept;
   [[nodiscard]] std::int64_t load() const noexcept;
   [[nodiscard]] bool is_of(const std::type_info& type) const noexcept {
     return type_ != nullptr && *type_ == type;
   }
-  /// Nothing of one that has stopped, or of the root.
+  /// Nothing for a stopped actor, or the root.
   [[nodiscard]] std::optional<actor_status> status();
   [[nodiscard]] std::vector<any_actor_ref> children();
   void end_unfinished(bool late) noexcept;
@@ -109,8 +109,8 @@ class actor_cell final : public completion_driver, public resume_target {
   static constexpr std::uint32_t queued_bit = 4;
   static constexpr std::uint32_t dead_bit = 8;
 
-  /// `restarting`: the old incarnation's children stop. `between`: there is none, until the
-  /// siblings are as far.
+  /// `restarting`: the old incarnation's children stop. `between`: there is no incarnation, until
+  /// the siblings are as far.
   enum class phase : std::uint8_t {
     starting,
     active,
@@ -121,21 +121,21 @@ class actor_cell final : public completion_driver, public resume_target {
     stopped
   };
 
-  /// What its supervisor knows of a child. Reached from the child, so that nothing which happens to
-  /// one costs more the more of them there are.
+  /// A supervisor's state of a child. Reached from the child, so that an event of one child costs
+  /// no more if there are many.
   struct child {
     any_actor_ref ref;
     restart_history restarts{};
     timer_id backoff{};      ///< the last alarm: it keeps the cell that it is to wake
-    std::size_t member = 0;  ///< where it is, if it is, in `sibling_restart::members`
+    std::size_t member = 0;  ///< its index, if any, in `sibling_restart::members`
   };
 
-  /// Of another actor, which knows it by a number; that is 0 where the other had stopped before.
+  /// A watch of another actor, which numbers it; 0 if the other had stopped before.
   struct standing_watch {
     any_actor_ref other;
     std::uint64_t number;
   };
-  /// Whoever is to be told of our end.
+  /// The watchers of this actor's end.
   struct audience {
     std::map<std::uint64_t, unique_function<void(const terminated&)>> watchers{};  ///< by number
     std::uint64_t last_number = 0;
@@ -148,22 +148,21 @@ class actor_cell final : public completion_driver, public resume_target {
   };
 
   /// Children that are restarted together: first all are ended, from the last to the first, then
-  /// all begin anew, from the first to the last. Owned by the supervisor's turn. It asks one child
-  /// at a time, by a call that carries the number of the step; the child does its part in a turn of
-  /// its own and posts the number back, so that whatever answers a step that was overtaken (by
-  /// another failure, by a stop) is known by its number. One that stops for good answers by that.
+  /// all begin again, from the first to the last. Owned by the supervisor's turn. It asks one child
+  /// at a time, by a call with the number of the step; the child does its part in a turn of its own
+  /// and posts the number back, so that an answer to a step that was overtaken (by another failure,
+  /// by a stop) is recognised by its number. A child that stops for good answers by that.
   struct sibling_restart {
     failure_reason reason;
-    std::size_t nth;  ///< of the restarts within the window
-    /// In the order in which they were spawned; one that has stopped leaves its place empty.
+    std::size_t nth;  ///< among the restarts within the window
+    /// In the order in which they were spawned; a stopped one leaves its place empty.
     std::vector<any_actor_ref> members;
     std::size_t left;  ///< members that have not stopped
     std::size_t up;    ///< members before this one have an incarnation
     enum class stage : std::uint8_t { ending, waiting, beginning } now = stage::ending;
   };
 
-  /// What a supervisor does about a failure, and whether somebody should hear of it: the program
-  /// has not decided that.
+  /// A supervisor's decision about a failure. If the program has not made it, it is reported.
   struct verdict {
     directive what;
     bool by_default = false;
@@ -223,8 +222,9 @@ class actor_cell final : public completion_driver, public resume_target {
   [[nodiscard]] error stopped_error() const;
 
   alignas(64) std::atomic<std::uint32_t> state_{blocked};
-  /// Newest first. Anybody pushes, the turn takes all (acquire: it sees the work), so a link never
-  /// comes back while another push looks at it. seq_cst as the mailbox is: pushed, then `state_`.
+  /// Newest first. Any thread pushes, the turn takes all (acquire: it sees the work), so a link
+  /// never comes back while another push looks at it. seq_cst as the mailbox is: push, then read
+  /// `state_`.
   std::atomic<turn_work*> work_{nullptr};
   std::shared_ptr<turn_dispatcher> dispatcher_;
   std::atomic<std::uint32_t> references_{1};  ///< raised relaxed, lowered acq_rel
@@ -242,35 +242,35 @@ class actor_cell final : public completion_driver, public resume_target {
 
   std::atomic<std::uint64_t> children_made_{0};  ///< relaxed: a number each
   std::atomic<std::int64_t> restarts_{0};        ///< relaxed: for reports
-  /// Messages whose handlers have begun and not finished: before the shutdown came, and after.
-  /// Begun in a turn, finished by anybody. seq_cst with `settles_`: the last to finish looks
-  /// whether the actor settles, which looks, once it does, whether any is left.
+  /// Messages whose handlers have begun and not finished: from before the shutdown, and after.
+  /// Begun in a turn, finished by any thread. seq_cst with `settles_`: the last to finish checks
+  /// whether the actor settles, and the actor, once it settles, checks whether any is left.
   std::array<std::atomic<std::int32_t>, 2> unfinished_{};
   std::atomic<bool> settles_{false};
-  std::atomic<std::uint32_t> sends_waiting_{0};  ///< relaxed: whether `sends_` is worth a look
+  std::atomic<std::uint32_t> sends_waiting_{0};  ///< relaxed: whether `sends_` may be non-empty
 
   // Turn.
   std::atomic<phase> phase_ = phase::starting;  ///< written in turns; others read it for reports
   bool draining_ = false;
-  bool answered_last_ = false;  ///< the last message was asked
+  bool answered_last_ = false;  ///< an asker waits for the last message
   actor_factory make_;
   std::unique_ptr<actor> actor_;
   turn_task* tasks_ = nullptr;
-  std::unique_ptr<message_context> context_;  ///< of the message that is being handled
-  std::shared_ptr<const settling> settling_;  ///< until all that came before the shutdown is done
+  std::unique_ptr<message_context> context_;  ///< the current message's
+  std::shared_ptr<const settling> settling_;  ///< until all messages before the shutdown are done
   std::vector<message*> stash_;
   std::vector<std::shared_ptr<timer_state>> timers_;
   std::map<actor_id, standing_watch> watching_;
   supervision supervision_;
-  failure_reason reason_;  ///< of the restart or stop in progress; constant once `dead`
+  failure_reason reason_;                 ///< for the current restart or stop; constant once `dead`
   std::vector<any_actor_ref> escalated_;  ///< wait for our supervisor, or have stopped since
   restart_history group_restarts_;
-  timer_id backoff_{};                           ///< of our children's common restart
-  std::unique_ptr<sibling_restart> siblings_;    ///< of our children, while one is going on
-  std::uint64_t sibling_step_ = 0;               ///< the last that we asked of a child
+  timer_id backoff_{};                           ///< for our children's common restart
+  std::unique_ptr<sibling_restart> siblings_;    ///< our children's, while it runs
+  std::uint64_t sibling_step_ = 0;               ///< the last step that we asked of a child
   std::optional<std::uint64_t> asked_to_end_{};  ///< the step our supervisor waits for
 
-  std::mutex tree_mutex_;      ///< guards what follows
+  std::mutex tree_mutex_;      ///< guards the following
   std::list<child> children_;  ///< in the order of spawning; each entry is the turn's
   bool childless_ = false;     ///< takes no children any more
   bool ended_ = false;

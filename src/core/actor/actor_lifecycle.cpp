@@ -36,7 +36,7 @@ bool actor_cell::make_incarnation(const error* restarted_for) {
       actor_->pre_start();
     }
   } catch (...) {
-    // What could not begin has nothing to resume: `fail` leaves it without an incarnation.
+    // An actor that failed to start cannot resume: `fail` leaves it without an incarnation.
     auto why = std::make_shared<const error>(current_exception_error());
     reason_ = why;
     destroy_incarnation();
@@ -44,7 +44,7 @@ bool actor_cell::make_incarnation(const error* restarted_for) {
     return false;
   }
   phase_ = phase::active;
-  stop_if_drained();  // it failed in the last coroutine that stopping waited for
+  stop_if_drained();  // it failed in the last coroutine that the stop waited for
   return true;
 }
 
@@ -56,8 +56,8 @@ void actor_cell::start() {
   if (phase_ == phase::starting) make_incarnation(nullptr);
 }
 
-// Its parent takes no children any more and so keeps none alive: it must not wait for a turn.
-// Nobody else knows it yet.
+// Its parent takes no children any more and so keeps none alive: it must not wait for a turn. The
+// actor is not shared yet.
 void actor_cell::never_start() noexcept {
   phase_ = phase::stopped;
   make_ = {};
@@ -68,7 +68,7 @@ void actor_cell::never_start() noexcept {
 
 void actor_cell::resume() {
   if (phase_ != phase::failed) return;
-  // Resumed with a parent that escalated, without an incarnation to resume.
+  // Resumed with a parent that escalated, but without an incarnation.
   if (actor_ == nullptr) return begin_stop(std::exchange(reason_, nullptr), false);
   phase_ = phase::active;
   reason_.reset();
@@ -89,7 +89,7 @@ void actor_cell::end_incarnation(failure_reason reason) {
   cancel_timers();
   unstash_all();
   escalated_.clear();
-  // The next incarnation has children of its own, who are to blame for nothing yet.
+  // The next incarnation has children of its own, without failures yet.
   siblings_.reset();
   group_restarts_ = {};
   cancel_backoff(backoff_);
@@ -110,7 +110,7 @@ void actor_cell::finish_end() {
   });
 }
 
-// What asked it and is dropped with it hears why.
+// Messages that are dropped with it get this reason.
 void actor_cell::destroy_incarnation() noexcept {
   ambient.ending = &reason_;
   actor_.reset();
@@ -120,7 +120,7 @@ void actor_cell::destroy_incarnation() noexcept {
 void actor_cell::begin_anew() {
   phase_ = phase::restarting;
   const failure_reason reason = std::exchange(reason_, nullptr);
-  make_incarnation(reason.get());  // without: it had not started when it was ended
+  make_incarnation(reason.get());  // no reason: it was ended before it had started
 }
 
 void actor_cell::stop_now() noexcept {
@@ -128,7 +128,7 @@ void actor_cell::stop_now() noexcept {
 }
 
 void actor_cell::stop_after_mailbox() noexcept {
-  // Behind what is in the mailbox now; an actor that failed handles it once it is restarted.
+  // Behind the current messages; an actor that failed handles it once it is restarted.
   auto* m = make_pooled<last_message>();
   if (dead()) {
     drop_pooled(m);
@@ -261,7 +261,7 @@ void actor_cell::unstash_all() noexcept {
 }
 
 std::shared_ptr<timer_state> actor_cell::new_timer() {
-  // Those that are over go when as many have come as there were: a constant effort for each.
+  // Remove expired timers when the vector is full: constant cost for each.
   if (timers_.size() == timers_.capacity()) {
     std::erase_if(timers_, [](const auto& t) { return t->cancelled.load() || t.use_count() == 1; });
     timers_.reserve(2 * timers_.size());

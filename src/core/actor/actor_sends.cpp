@@ -5,11 +5,12 @@
 
 #include <utility>
 
-// Messages that wait for room without a thread. The receiver alone lets them in, at the end of a
-// turn, and whoever puts one here orders a turn; so none is forgotten, and they keep their order.
+// Messages that wait for capacity without a thread. Only the receiver admits them, at the end of a
+// turn, and the thread that adds one schedules a turn; so none is forgotten, and their order is
+// kept.
 namespace troupe::detail {
 
-void actor_cell::post_when_room(message& m, promise<void> placed) noexcept {
+void actor_cell::post_when_possible(message& m, promise<void> placed) noexcept {
   const bool decided_at_once = mailbox_.options().when_full == overflow::drop_oldest ||
                                !mailbox_.could_ever_hold(m) || dead();
   if (decided_at_once) {
@@ -29,7 +30,7 @@ void actor_cell::post_when_room(message& m, promise<void> placed) noexcept {
 }
 
 void actor_cell::admit_sends() noexcept {
-  mailbox_.publish_room();
+  mailbox_.publish_capacity();
   std::vector<waiting_send> in;
   std::vector<waiting_send> refused;
   {
@@ -42,7 +43,7 @@ void actor_cell::admit_sends() noexcept {
         if (mailbox_.push(*next->m).accepted) {
           in.push_back(std::move(*next++));
         } else if (mailbox_.empty()) {
-          ::sched_yield();  // somebody has reserved in vain, and gives back what this one needs
+          ::sched_yield();  // a failed reservation will give back the needed capacity
         } else {
           break;
         }

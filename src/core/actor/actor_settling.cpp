@@ -3,7 +3,7 @@
 
 #include <utility>
 
-// What of an actor has still to be done, for a shutdown that waits for it and for reports.
+// The unfinished work of an actor, for a shutdown that waits for it and for reports.
 namespace troupe::detail {
 namespace {
 
@@ -29,7 +29,7 @@ struct settle_message final : message {
 
 settling::~settling() { core_->settled(); }
 
-// Behind what is in the mailbox now.
+// Behind the current messages.
 void actor_cell::settle(const std::shared_ptr<const settling>& all) {
   if (dead()) return;
   mailbox_.push(*make_pooled<settle_message>(all));
@@ -53,7 +53,7 @@ bool actor_cell::begin_unfinished() noexcept {
 void actor_cell::end_unfinished(bool late) noexcept {
   const bool last = unfinished_[late ? 1 : 0].fetch_sub(1, std::memory_order_seq_cst) == 1;
   if (!last || late || !settles_.load(std::memory_order_seq_cst)) return;
-  // None begins any more that counts as before the shutdown.
+  // No message begins any more that counts as before the shutdown.
   post_call([](actor_cell& c) { c.settling_.reset(); });
 }
 

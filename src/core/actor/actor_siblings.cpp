@@ -8,10 +8,10 @@ namespace troupe::detail {
 // The child's part. ---------------------------------------------------------------------------
 
 void actor_cell::end_with_siblings(failure_reason reason, std::uint64_t step) {
-  // One that stops says so by `child_stopped`.
+  // A stopping child answers by `child_stopped`.
   if (phase_ == phase::stopping || phase_ == phase::stopped) return;
   asked_to_end_ = step;
-  if (phase_ == phase::restarting) return;  // an earlier restart has its children stop already
+  if (phase_ == phase::restarting) return;  // an earlier restart already stops its children
   if (phase_ == phase::active || phase_ == phase::failed) {
     return end_incarnation(std::move(reason));
   }
@@ -21,7 +21,7 @@ void actor_cell::end_with_siblings(failure_reason reason, std::uint64_t step) {
 void actor_cell::begin_with_siblings(std::uint64_t step) {
   if (phase_ != phase::between) return;  // it stops
   begin_anew();
-  // One that failed to start has said so, and the supervisor decides anew.
+  // A child that failed to start has reported that, and the supervisor decides again.
   if (phase_ == phase::failed) return;
   parent_->post_call([step](actor_cell& parent) { parent.sibling_step_done(step); });
 }
@@ -40,8 +40,8 @@ void actor_cell::restart_siblings(std::vector<any_actor_ref> members, failure_re
   };
   number();
   if (overtaken != nullptr) {
-    // Whom an earlier restart has not begun again begins with these. They were spawned before the
-    // members that they are not among, which are the last of our children.
+    // Members that an earlier restart has not begun again are added to these. They were spawned
+    // before the other members, which are the last of our children.
     const auto first = overtaken->now == sibling_restart::stage::beginning ? overtaken->up : 0;
     std::vector<any_actor_ref> earlier;
     for (std::size_t i = first; i < overtaken->members.size(); ++i) {
@@ -55,7 +55,7 @@ void actor_cell::restart_siblings(std::vector<any_actor_ref> members, failure_re
   next_sibling();
 }
 
-// The place may be one of a restart that is over, and then another's now, or none.
+// The place may belong to a finished restart, and then be another child's now, or none.
 bool actor_cell::is_member(const child& one) const noexcept {
   return siblings_ != nullptr && one.member < siblings_->members.size() &&
          siblings_->members[one.member] == one.ref;

@@ -79,7 +79,7 @@ actor_cell::verdict actor_cell::decide(const error& e) const {
   return {last == directive::escalate ? directive::stop : last};
 }
 
-// What the program has not decided itself it hears of once, here.
+// Reports a decision that the program has not made itself, once.
 void actor_cell::report(const actor_cell& failed, const error& e, const verdict& v) const noexcept {
   if (!v.by_default && !v.budget_spent) return;
   std::string event = "failed, and is restarted";
@@ -107,22 +107,22 @@ void actor_cell::post_after_backoff(timer_id& alarm, const any_actor_ref& who, s
       [who, call = std::move(call)]() mutable { who.cell().post_call(std::move(call)); });
 }
 
-// An alarm that has rung by now is nothing to cancel.
+// An alarm that has already rung needs no cancelling.
 void actor_cell::cancel_backoff(timer_id& alarm) noexcept {
   const timer_id last = std::exchange(alarm, timer_id{});
   if (last != timer_id{}) core_->timers()->cancel(last);
 }
 
 void actor_cell::child_failed(actor_cell& failed, failure_reason e, bool resumable) {
-  // Else all children stop anyway; while we stop they may still have their mailboxes to handle.
+  // Otherwise all children stop anyway; while we stop they may still handle their mailboxes.
   if (phase_ != phase::active && phase_ != phase::failed && phase_ != phase::stopping) return;
   const auto at = failed.place_;
   if (ends_anyway(*at)) return;
   verdict v = decide(*e);
-  // What failed to start has no state to go on with.
+  // A child that failed to start has no state to resume with.
   if (v.what == directive::resume && !resumable) v.what = directive::restart;
   if (v.what == directive::escalate && phase_ == phase::stopping) {
-    // Nobody above can have us go on; the others still handle their mailboxes.
+    // No supervisor above can resume us; the others still handle their mailboxes.
     return failed.post_call([e = std::move(e)](actor_cell& c) { c.begin_stop(e, false); });
   }
   std::vector<any_actor_ref> concerned;
@@ -172,7 +172,7 @@ any_actor_ref actor_cell::add_child(actor_factory make, spawn_options options,
                                     actor_traits traits) {
   auto* cell = new actor_cell(core_, this, std::move(make), std::move(options), traits);
   any_actor_ref ref(*cell);
-  cell->release_cell();  // the reference it was made with
+  cell->release_cell();  // the initial reference
   bool orphan = false;
   {
     const std::lock_guard lock(tree_mutex_);

@@ -2,15 +2,15 @@
 
 #include <utility>
 
-// Who is told that an actor has stopped. Either side lets go of a watch at its own end, so what
-// lives long keeps nothing of those that came and went.
+// Watches of an actor's end. Either side drops a watch at its own end, so long-lived actors keep
+// nothing of short-lived ones.
 namespace troupe::detail {
 
 // The watcher's part. -------------------------------------------------------------------------
 
 void actor_cell::watch(actor_cell& other, unique_function<void(const terminated&)> call) {
   const auto [at, is_new] = watching_.try_emplace(other.id());
-  // Also an incarnation that watches again, as it does when it starts, is told once.
+  // An incarnation that watches again, as when it starts, is also notified once.
   if (is_new) at->second = {any_actor_ref(other), other.add_watcher(std::move(call))};
 }
 
@@ -26,7 +26,7 @@ void actor_cell::end_watches() noexcept {
     watch.other.cell().forget_watcher(watch.number);
 }
 
-// The part of who is watched, or awaited. -----------------------------------------------------
+// The part of the watched actor. -----------------------------------------------------
 
 std::uint64_t actor_cell::add_watcher(unique_function<void(const terminated&)> call) {
   {
@@ -43,7 +43,7 @@ std::uint64_t actor_cell::add_watcher(unique_function<void(const terminated&)> c
 }
 
 void actor_cell::forget_watcher(std::uint64_t number) noexcept {
-  decltype(audience::watchers)::node_type forgotten;  // goes without the lock: it has a message
+  decltype(audience::watchers)::node_type forgotten;  // destroyed without the lock
   const std::lock_guard lock(tree_mutex_);
   if (audience_ != nullptr) forgotten = audience_->watchers.extract(number);
 }
@@ -54,8 +54,8 @@ void actor_cell::when_stopped(promise<terminated> source) {
     if (!ended_) {
       if (audience_ == nullptr) audience_ = std::make_unique<audience>();
       auto& futures = audience_->futures;
-      // Whoever lets go of a future does not say so: those are looked for before there is to be
-      // more room, which is rare enough to cost nothing each.
+      // An abandoned future does not unregister itself: look for those before the vector grows,
+      // which is rare enough to cost nothing.
       if (futures.size() == futures.capacity()) {
         std::erase_if(futures, [](const promise<terminated>& p) { return p.let_go(); });
         futures.reserve(2 * futures.size() + 1);
@@ -91,11 +91,11 @@ void actor_cell::tell_audience() noexcept {
     all = std::move(audience_);
   }
   if (all == nullptr) return;
-  const terminated told = end();
+  const terminated notice = end();
   for (auto& [number, call] : all->watchers)
-    call(told);
+    call(notice);
   for (promise<terminated>& source : all->futures)
-    source.set_value(told);
+    source.set_value(notice);
 }
 
 }  // namespace troupe::detail

@@ -9,15 +9,15 @@
 
 namespace troupe::detail {
 
-/// How long the `nth` restart, from 1, is put off. `chance`: within -1 and 1.
+/// The delay of the `nth` restart, from 1. `chance`: within -1 and 1.
 [[nodiscard]] inline std::chrono::nanoseconds wait_before(const backoff& b, std::int64_t nth,
                                                           double chance) {
-  // However often doubled, and then the power may be infinite, nothing stays nothing.
+  // Zero stays zero, however often doubled; the power may become infinite.
   if (b.initial.count() <= 0) return {};
   const double power = std::pow(b.factor, static_cast<double>(std::max<std::int64_t>(nth, 1) - 1));
   const double full = std::min(static_cast<double>(b.initial.count()) * power,
                                static_cast<double>(b.longest.count()));
-  // Far beyond any restart, and within what a duration holds.
+  // Far beyond any restart, and within the range of a duration.
   constexpr double most = 1e18;
   return std::chrono::nanoseconds(
       static_cast<std::int64_t>(std::clamp(full * (1 + b.jitter * chance), 0.0, most)));

@@ -12,7 +12,7 @@ namespace {
 
 constexpr message_type stub_type{"stub", nullptr, nullptr};
 
-// What can be counted, with room for those who reserve in vain.
+// Limits to countable numbers, with a margin for failed reservations.
 mailbox_options countable(mailbox_options options) noexcept {
   options.capacity = std::min(options.capacity, most_messages);
   options.capacity_bytes = std::min(options.capacity_bytes, most_message_bytes);
@@ -23,7 +23,7 @@ mailbox_options countable(mailbox_options options) noexcept {
 
 mailbox::mailbox(const mailbox_options& options) noexcept
     : tail_(&stub_), head_(&stub_), stub_(stub_type), options_(countable(options)) {
-  // Publishing costs the senders a cache miss, so with a large mailbox it happens in batches.
+  // Publishing costs the senders a cache miss, so a large mailbox publishes in batches.
   publish_every_ =
       static_cast<std::uint64_t>(std::clamp<std::int64_t>(options_.capacity / 16, 1, 64));
 }
@@ -104,7 +104,7 @@ message* mailbox::pop() noexcept {
   message* m = dequeue();
   if (m != nullptr && m->bytes != 0) {
     popped_ += cost_of(*m);
-    if (((popped_ - published_) >> bytes_bits) >= publish_every_) publish_room();
+    if (((popped_ - published_) >> bytes_bits) >= publish_every_) publish_capacity();
   }
   return m;
 }
@@ -155,12 +155,12 @@ bool mailbox::give_up(const future_state_base& awaited, const error& why) noexce
   }
 }
 
-void mailbox::publish_room() noexcept {
+void mailbox::publish_capacity() noexcept {
   if (popped_ == published_) return;
   published_ = popped_;
   given_out_.store(popped_, std::memory_order_seq_cst);
-  // seq_cst on both sides: either the waiter sees the room, or this sees the waiter. They are woken
-  // when half is free: to wake them for every message would cost each a trip through the kernel.
+  // seq_cst on both sides: either the waiter sees the capacity, or this sees the waiter. Waiters
+  // are woken when half is free: waking them for every message would cost a system call each.
   if (waiting_.load(std::memory_order_seq_cst) != 0 && half_free()) wake_waiters();
 }
 
@@ -173,19 +173,19 @@ bool mailbox::half_free() const noexcept {
 }
 
 void mailbox::wake_waiters() noexcept {
-  // For an actor that stops, which would go into the kernel for nobody. Who comes now looks again.
+  // Avoids a system call if no sender waits. A sender that comes now checks again.
   if (waiting_.load(std::memory_order_seq_cst) == 0) return;
-  room_epoch_.fetch_add(1, std::memory_order_seq_cst);
-  os::futex_wake(room_epoch_, INT_MAX, os::sharing::program);
+  capacity_epoch_.fetch_add(1, std::memory_order_seq_cst);
+  os::futex_wake(capacity_epoch_, INT_MAX, os::sharing::program);
 }
 
-void mailbox::await_room(const message& m) noexcept {
+void mailbox::await_capacity(const message& m) noexcept {
   using namespace std::chrono_literals;
-  const std::uint32_t epoch = room_epoch_.load(std::memory_order_seq_cst);
+  const std::uint32_t epoch = capacity_epoch_.load(std::memory_order_seq_cst);
   waiting_.fetch_add(1, std::memory_order_seq_cst);
   if (!fits(taken_in_.load(std::memory_order_relaxed), cost_of(m))) {
     // Bounded: the receiver may have become idle, and then the sender helps it.
-    os::futex_wait(room_epoch_, epoch, std::chrono::steady_clock::now() + 1ms,
+    os::futex_wait(capacity_epoch_, epoch, std::chrono::steady_clock::now() + 1ms,
                    os::sharing::program);
   }
   waiting_.fetch_sub(1, std::memory_order_relaxed);
@@ -217,7 +217,7 @@ mailbox::push_outcome mailbox::push_dropping(message& m) noexcept {
     while (full() && candidate != nullptr) {
       message* after = candidate->next.load(std::memory_order_relaxed);
       if (candidate->bytes == 0) {
-        kept_last = candidate;  // what the runtime sends is never dropped
+        kept_last = candidate;  // the runtime's messages are never dropped
       } else {
         if (kept_last == nullptr) {
           first_ = after;

@@ -15,19 +15,19 @@ namespace troupe::detail {
 ///
 /// Senders own `tail_` and `taken_in_`; the receiver owns `head_`, `front_` and `given_out_`, which
 /// senders only read. The queue is Vyukov's: a sender exchanges `tail_` and then links its
-/// predecessor (release), so the receiver that follows the link (acquire) sees the message.
-/// `tail_` is exchanged and read seq_cst, because it is one half of "a sender pushes, then looks
-/// whether the actor is idle; the actor goes idle, then looks whether something was pushed".
-/// A message is linked once its `next` is written by the sender of the one behind it; from `pop` on
-/// it is the receiver's alone.
+/// predecessor (release), so the receiver that follows the link (acquire) sees the message. `tail_`
+/// is exchanged and read seq_cst, because it is one half of "a sender pushes, then checks whether
+/// the actor is idle; the actor goes idle, then checks whether something was pushed". A message is
+/// linked once the next sender has written its `next`; from `pop` on it belongs to the receiver
+/// alone.
 ///
-/// Room is counted in one word, messages above bytes: sums of both, so that one fetch_add reserves
-/// both and the difference of two words is what is used. It guards no data, so relaxed would do for
-/// its own sake. It is seq_cst where a sender goes to sleep for room: the receiver stores
-/// `given_out_` and then looks at `waiting_`, the sender counts itself there and then looks at
-/// `given_out_`, so one of the two sees the other. Who reserves in vain takes room from others for
-/// a moment; they may be refused, never let in one too many. With `drop_oldest` a sender must take
-/// messages out, so that policy uses a lock instead.
+/// Usage is counted in one word, messages above bytes: running sums of both, so that one fetch_add
+/// reserves both and the difference of two words is the usage. It guards no data, so relaxed would
+/// suffice for it alone. It is seq_cst because senders sleep until there is capacity: the receiver
+/// stores `given_out_` and then reads `waiting_`, the sender counts itself there and then reads
+/// `given_out_`, so at least one of the two sees the other. A failed reservation takes capacity
+/// from others for a moment; they may be refused, but never is one too many admitted. With
+/// `drop_oldest` a sender must remove messages, so that policy uses a lock instead.
 class mailbox {
  public:
   explicit mailbox(const mailbox_options& options) noexcept;
@@ -36,37 +36,37 @@ class mailbox {
 
   struct push_outcome {
     bool accepted;
-    message* dropped = nullptr;  ///< made room for the accepted one
+    message* dropped = nullptr;  ///< replaced by the accepted one
   };
 
   /// By any thread. Never waits; a message of 0 bytes is always accepted.
   push_outcome push(message& m) noexcept;
 
-  /// By any thread: sleeps until room was made, or for a bounded time.
-  void await_room(const message& m) noexcept;
-  /// By any thread: how many it holds, about.
+  /// By any thread: sleeps until there is capacity, or for a bounded time.
+  void await_capacity(const message& m) noexcept;
+  /// By any thread: approximately how many it holds.
   [[nodiscard]] std::int64_t size() const noexcept;
   [[nodiscard]] bool could_ever_hold(const message& m) const noexcept;
   void wake_waiters() noexcept;
-  /// By any thread, after the receiver found the mailbox empty: something has come since.
+  /// By any thread, after the receiver found the mailbox empty: true if something has come since.
   [[nodiscard]] bool arrived() const noexcept;
 
-  /// By the receiver; null when empty, or when a sender is between its two steps.
+  /// By the receiver; null if empty, or if a sender is between its two steps.
   message* pop() noexcept;
   [[nodiscard]] bool empty() const noexcept;
   /// By the receiver: before everything else.
   void push_front(message& m) noexcept;
-  /// By the receiver: `message_type::give_up`, of all that have been pushed by now. They stay.
+  /// By the receiver: calls `message_type::give_up` for all messages pushed so far, which stay.
   bool give_up(const future_state_base& awaited, const error& why) noexcept;
-  /// By the receiver: publishes the room that `pop` made.
-  void publish_room() noexcept;
+  /// By the receiver: publishes the capacity that `pop` has freed.
+  void publish_capacity() noexcept;
 
   [[nodiscard]] const mailbox_options& options() const noexcept { return options_; }
 
  private:
   static constexpr unsigned bytes_bits = 40;
   static std::uint64_t cost_of(const message& m) noexcept {
-    // One beyond all limits must not count as a message more.
+    // A message beyond all limits must not overflow into the count of messages.
     constexpr std::int64_t too_many = (std::int64_t{1} << bytes_bits) - 1;
     return m.bytes == 0
                ? 0
@@ -81,11 +81,11 @@ class mailbox {
   push_outcome push_dropping(message& m) noexcept;
   message* take_oldest() noexcept;
 
-  // A line each for what senders write, what the receiver publishes, and what it keeps.
+  // One cache line each for the senders' data, the receiver's published data, and its own.
   alignas(64) std::atomic<message*> tail_;
   std::atomic<std::uint64_t> taken_in_{0};
   alignas(64) std::atomic<std::uint64_t> given_out_{0};
-  std::atomic<std::uint32_t> room_epoch_{0};
+  std::atomic<std::uint32_t> capacity_epoch_{0};
   std::atomic<std::uint32_t> waiting_{0};
   alignas(64) message* head_;
   message* front_ = nullptr;

@@ -12,7 +12,7 @@ result<void> registry::add(std::string name, const any_actor_ref& actor) {
   }
   if (!actor.valid()) {
     return error{.code = errc::invalid_argument,
-                 .message = fmt::format("register_as: {} is no reference of an actor", name)};
+                 .message = fmt::format("register_as: the reference for {} is empty", name)};
   }
   if (actor.stopped()) {
     return error{.code = errc::actor_stopped,
@@ -23,12 +23,13 @@ result<void> registry::add(std::string name, const any_actor_ref& actor) {
     any_actor_ref& known = actors_[name];
     if (known == actor) return {};
     if (known.valid() && !known.stopped()) {
-      return error{.code = errc::invalid_argument,
-                   .message = fmt::format("register_as: {} is the name of {}", name, known.path())};
+      return error{
+          .code = errc::invalid_argument,
+          .message = fmt::format("register_as: {} is already the name of {}", name, known.path())};
     }
     known = actor;
   }
-  // Without the lock: it may have stopped by now, and then this is done at once.
+  // Without the lock: the actor may have stopped by now, and then this runs at once.
   (void)actor.when_terminated().then(
       [names = weak_from_this(), name = std::move(name)](const result<terminated>& end) {
         if (const auto still_there = names.lock(); still_there && end) {
@@ -55,7 +56,7 @@ bool registry::forget(std::string_view name) {
   return live;
 }
 
-// The name may be another's by now.
+// Another actor may have the name by now.
 void registry::forget_stopped(const std::string& name, actor_id who) {
   const std::lock_guard lock(mutex_);
   const auto at = actors_.find(name);

@@ -9,13 +9,13 @@
 
 namespace troupe::detail {
 
-/// The restarts within a budget's sliding window, in order of time. Each is looked at twice,
-/// however large the budget is: when it comes and when it is too old.
+/// The restarts within a budget's sliding window, in order of time. Each is handled twice, however
+/// large the budget is: when it is added and when it is too old.
 class restart_history {
  public:
   using time_point = std::chrono::steady_clock::time_point;
 
-  /// Counts one more; false, and not counted, when the budget is spent.
+  /// Counts one more; if the budget is spent, returns false and does not count it.
   bool admit(time_point now, const restart_budget& budget) {
     while (count() > 0 && now - times_[too_old_] > budget.window)
       ++too_old_;
@@ -31,7 +31,7 @@ class restart_history {
 
  private:
   std::vector<time_point> times_;
-  std::size_t too_old_ = 0;  ///< as many at the front
+  std::size_t too_old_ = 0;  ///< how many at the front
 };
 
 }  // namespace troupe::detail

@@ -7,8 +7,8 @@ namespace troupe::detail {
 
 class system_core;
 
-/// A shutdown under way. Every actor holds it until it has replied to what its mailbox held when
-/// the shutdown came; when the last lets go, all can stop without a loss.
+/// A shutdown in progress. Every actor holds it until it has replied to all messages that its
+/// mailbox held when the shutdown came; when the last one drops it, all can stop without a loss.
 class settling {
  public:
   explicit settling(std::shared_ptr<system_core> core) noexcept : core_(std::move(core)) {}

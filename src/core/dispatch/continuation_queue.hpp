@@ -6,8 +6,8 @@
 
 namespace troupe::detail {
 
-/// Continuations in the order in which they are to run, each with its state; linked through
-/// themselves, so that nothing is allocated.
+/// Continuations in the order in which they must run, each with its state; an intrusive list, so
+/// nothing is allocated.
 class continuation_queue {
  public:
   continuation_queue() = default;

@@ -16,7 +16,7 @@ continuation_threads& continuation_threads::of_process() {
 
 continuation_threads::continuation_threads() {
   only_one = this;
-  // A forked process gets none of the threads, and the rest not in the middle of a change.
+  // A forked process has none of the threads, and finds the rest in a consistent state.
   ::pthread_atfork([] { only_one->mutex_.lock(); }, [] { only_one->mutex_.unlock(); },
                    [] {
                      only_one->awake_ = 0;
@@ -31,7 +31,7 @@ bool continuation_threads::take(continuation_queue& given) noexcept {
   return true;
 }
 
-// Under the lock.
+// With the lock.
 bool continuation_threads::start_thread() noexcept {
   try {
     os::start_thread([this] { serve(); }).detach();
@@ -59,7 +59,7 @@ void continuation_threads::serve() noexcept {
 void continuation_threads::thread_sleeps() noexcept {
   const std::lock_guard lock(mutex_);
   --awake_;
-  // Where none can be started, those that wait do so until this one is awake again.
+  // If none can be started, the others wait until this one is awake again.
   if (awake_ == 0 && !waiting_.empty()) start_thread();
 }
 

@@ -7,17 +7,17 @@
 
 namespace troupe::detail {
 
-/// Where continuations run that the thread which came to them must not run: the one of all timers,
-/// whose alarms would be late, and one that waits so deep in others that its stack would end.
+/// Runs continuations that the thread which came to them must not run: the timer thread, whose
+/// alarms would be late, or a thread in so many nested waits that its stack would overflow.
 ///
 /// One thread runs them, in order, and ends when there are none; while it sleeps in one of them,
 /// until a future is ready, another one takes its place.
 class continuation_threads final : private stand_in {
  public:
-  /// Never destroyed, so that nothing has to be in the right order while a process exits.
+  /// Never destroyed, so that the order of destruction at process exit does not matter.
   [[nodiscard]] static continuation_threads& of_process();
 
-  /// Takes all; none, and false, where there is no thread and none can be started.
+  /// Takes all; or none, returning false, if there is no thread and none can be started.
   bool take(continuation_queue& given) noexcept;
 
  private:
@@ -29,7 +29,7 @@ class continuation_threads final : private stand_in {
 
   static inline continuation_threads* only_one = nullptr;
 
-  std::mutex mutex_;  ///< guards what follows
+  std::mutex mutex_;  ///< guards the following
   continuation_queue waiting_;
   int awake_ = 0;  ///< threads that do not sleep in a continuation
 };

@@ -21,7 +21,7 @@ bool deferred_continuations::give_away() noexcept {
   return continuation_threads::of_process().take(put_off_);
 }
 
-// One that waits runs those after it below itself, as long as there is enough stack.
+// A waiting continuation runs the later ones on its own stack, as long as there is enough.
 void deferred_continuations::run_all() noexcept {
   if (waits_ > 0 && os::half_of_stack_is_used() && give_away()) return;
   runs_ = true;

@@ -9,10 +9,10 @@
 
 namespace troupe::detail {
 
-/// How a thread waits that others rely on: it goes on with what it does for them.
+/// How a thread with duties waits: it continues to do them.
 class wait_strategy {
  public:
-  /// Returns once the state, where there is one, is ready, or the deadline has passed.
+  /// Returns once the state, if there is one, is ready, or the deadline has passed.
   virtual void wait_until(const future_state_base* state,
                           future_state_base::time_point deadline) noexcept = 0;
 
@@ -20,7 +20,7 @@ class wait_strategy {
   ~wait_strategy() = default;
 };
 
-/// Has somebody else do a thread's work while that sleeps: it may be what it sleeps for.
+/// Lets another thread do this one's work while it sleeps, because that may be what it sleeps for.
 class stand_in {
  public:
   virtual void thread_sleeps() noexcept = 0;
@@ -30,30 +30,29 @@ class stand_in {
   ~stand_in() = default;
 };
 
-/// What a thread owes to others, and so must not leave undone for a continuation's sake. A
-/// continuation is the program's: it may wait for anything, also for what the completing thread
-/// would have to do next. So whoever completes futures in the middle of something holds it up, and
-/// lets it run where nothing is half done.
+/// A thread's duties to others, which no continuation must interrupt. A continuation is the
+/// program's code: it may wait for anything, even for the next step of the thread that completed
+/// its future. So a thread that completes futures during some work defers their continuations, and
+/// runs them when its state is consistent.
 ///
-/// Touched by its own thread only.
+/// Used by its own thread only.
 class TROUPE_EXPORT deferred_continuations {
  public:
   [[nodiscard]] static deferred_continuations& mine() noexcept;
 
-  /// While anything holds them, the continuations of what this thread completes are put off.
+  /// While anything holds them, the continuations of this thread's completions are deferred.
   void hold() noexcept { ++holds_; }
-  /// Runs what was put off, in order, when nothing else holds it. Not below one of those, unless
-  /// that waits: one that sends, and so hears of others, or finds answered what it sent, would nest
-  /// without end.
+  /// Runs the deferred ones, in order, when nothing else holds them. Not inside another one, unless
+  /// that waits: a continuation that sends, and so completes others, would nest without end.
   void release() noexcept {
     --holds_;
     if (!runs_) run_put_off();
   }
   [[nodiscard]] bool holds() const noexcept { return holds_ > 0; }
-  /// True while it holds continuations, or is in one.
+  /// True while it holds continuations, or runs one.
   [[nodiscard]] bool is_busy() const noexcept { return holds_ > 0 || runs_; }
-  /// Runs one whose state is ready: at once, but after the one that it comes from, so that chains
-  /// do not nest.
+  /// Runs a continuation whose state is ready: at once, but after the one that it comes from, so
+  /// that chains do not nest.
   void run_soon(continuation& next, future_state_base& state) noexcept {
     put_off_.push(next, state);
     if (!runs_) run_put_off();
@@ -61,23 +60,23 @@ class TROUPE_EXPORT deferred_continuations {
   [[nodiscard]] bool has_put_off() const noexcept { return !put_off_.empty(); }
   /// For another thread to run.
   [[nodiscard]] continuation_queue take_put_off() noexcept { return std::move(put_off_); }
-  /// Has other threads run what was put off. False, and nothing is given, where there are none.
+  /// Lets other threads run the deferred ones. False, and they stay, if there are none.
   bool give_away() noexcept;
-  /// Runs what others have given away, on a thread that holds nothing up.
+  /// Runs continuations that others gave away, on a thread without duties.
   void run(continuation_queue given) noexcept;
 
-  /// From here on the thread waits so, but for what it waits for while it holds continuations;
-  /// null: as any other.
+  /// From here on the thread waits in this way, except while it holds continuations; null: the
+  /// default.
   void wait_by(wait_strategy* own) noexcept { own_ = own; }
   [[nodiscard]] wait_strategy* own_wait_strategy() const noexcept {
     return holds_ == 0 ? own_ : nullptr;
   }
-  /// Told from here on when the thread sleeps until a future is ready, or there is room.
+  /// Is notified from here on when the thread sleeps for a future or for mailbox capacity.
   void work_with(stand_in* other) noexcept { stand_in_ = other; }
   /// Sleeps, or does its duties.
   void pause_until(future_state_base::time_point time) noexcept;
 
-  /// While this lives, continuations are put off.
+  /// While this exists, continuations are deferred.
   class holding {
    public:
     holding() noexcept { mine().hold(); }
@@ -86,8 +85,8 @@ class TROUPE_EXPORT deferred_continuations {
     ~holding() { mine().release(); }
   };
 
-  /// While this lives the thread waits. What was put off until the continuation that waits has
-  /// ended may be what it waits for, and runs first.
+  /// While this exists the thread waits. It may wait for a continuation that is deferred until the
+  /// waiting one ends, so those run first.
   class waiting {
    public:
     explicit waiting(deferred_continuations& duties) noexcept
@@ -107,7 +106,7 @@ class TROUPE_EXPORT deferred_continuations {
     const bool ran_;
   };
 
-  /// While this lives the thread may sleep.
+  /// While this exists the thread may sleep.
   class sleeping {
    public:
     sleeping() noexcept : other_(mine().stand_in_) {

@@ -18,7 +18,7 @@ bool nobody_else() noexcept { return false; }
 
 }  // namespace
 
-// Where somebody can be told that there is none: an actor that is to have its turn cannot wait for
+// Started here, where a failure can be reported: an actor that is due for its turn cannot wait for
 // another thread.
 pinned_dispatcher::pinned_dispatcher(std::int32_t throughput)
     : throughput_(std::max(throughput, 1)) {
@@ -45,10 +45,10 @@ void pinned_dispatcher::help(actor_cell&, const future_state_base& state,
   state.spin_until(deadline);
 }
 
-bool pinned_dispatcher::make_room(actor_cell& cell, const message& m) noexcept {
+bool pinned_dispatcher::await_capacity(actor_cell& cell, const message& m) noexcept {
   if (cell.dead()) return false;
   const deferred_continuations::waiting here(deferred_continuations::mine());
-  cell.messages().await_room(m);
+  cell.messages().await_capacity(m);
   return true;
 }
 

@@ -62,7 +62,7 @@ void pool_dispatcher::join() noexcept {
   for (auto& w : workers_) {
     if (w->thread.joinable()) w->thread.join();
   }
-  // What is left for the spare ones may bring more of them.
+  // The remaining work of spare threads may start more of them.
   std::unique_lock lock(spares_mutex_);
   spares_end_ = true;
   spare_is_called_.notify_all();
@@ -121,7 +121,8 @@ void pool_dispatcher::enqueue(actor_cell& cell) noexcept {
   worker* me = current_worker;
   if (me != nullptr && me->pool == this && !me->is_spare) {
     actor_cell* older = me->next.exchange(&cell, std::memory_order_seq_cst);
-    // This one comes to it before another would be awake, or whoever watches sees that it does not.
+    // This thread comes to it before another would be awake, or a watching thread notices that it
+    // does not.
     if (older == nullptr && watched_.load(std::memory_order_seq_cst)) return;
     if (older != nullptr) push(*older);
   } else {
@@ -144,8 +145,8 @@ void pool_dispatcher::run(worker& me, actor_cell& cell) noexcept {
 }
 
 actor_cell* pool_dispatcher::next_for(worker& me) noexcept {
-  // What comes by the slot has what is left of one turn's messages: alone it could keep two actors
-  // busy with each other for ever.
+  // Work from the slot shares one turn's message budget: otherwise two actors could keep each other
+  // busy for ever.
   if (me.left <= 0) {
     me.left = throughput_;
     if (actor_cell* cell = pop()) return cell;
@@ -182,7 +183,7 @@ void pool_dispatcher::help(actor_cell& cell, const future_state_base& state,
   constexpr std::chrono::microseconds timeout{40};
   spin_wait spin(timeout);
   do {
-    // A chain of actors of which each waits for the next one is as deep as it is long.
+    // In a chain of actors that wait for one another, the stack is as deep as the chain is long.
     if (os::half_of_stack_is_used()) break;
     if (pop_if_first(cell) ? cell.claim_ticket() : cell.claim_scheduled()) {
       cell.run(turn_limits{.messages = throughput_, .until = &state});
@@ -193,15 +194,15 @@ void pool_dispatcher::help(actor_cell& cell, const future_state_base& state,
   state.park_until(deadline);
 }
 
-bool pool_dispatcher::make_room(actor_cell& cell, const message& m) noexcept {
+bool pool_dispatcher::await_capacity(actor_cell& cell, const message& m) noexcept {
   if (cell.dead()) return false;
   const deferred_continuations::waiting here(deferred_continuations::mine());
   // A worker that only waited might hold up the very actor it waits for.
   if (has_this_thread() && !os::half_of_stack_is_used() && cell.claim_scheduled()) {
     cell.run(turn_limits{.messages = throughput_});
   } else {
-    const deferred_continuations::sleeping until_there_is_room;
-    cell.messages().await_room(m);
+    const deferred_continuations::sleeping until_there_is_capacity;
+    cell.messages().await_capacity(m);
   }
   return true;
 }

@@ -1,5 +1,4 @@
-// What a thread of the pool does that has nothing to do, and who takes the place of one that
-// sleeps.
+// The idle threads of the pool, and replacements for sleeping ones.
 #include "core/actor/actor_cell.hpp"
 #include "core/dispatch/pool_worker.hpp"
 #include "os/futex.hpp"
@@ -26,9 +25,9 @@ bool pool_dispatcher::any_slot_filled() const noexcept {
   });
 }
 
-// What the turn that is running made ready is best left to the same worker, so a thief takes it
-// only if it finds the same turn there twice. It looks rarely: each look takes the line away from
-// the worker.
+// An actor that the running turn made ready is best left to the same worker, so a thief takes it
+// only if it finds the same turn there twice. It looks rarely: each look takes the cache line away
+// from the worker.
 actor_cell* pool_dispatcher::steal_for(worker& me) noexcept {
   const auto is_filled = [&](worker& victim) {
     return &victim != &me && victim.next.load(std::memory_order_relaxed) != nullptr;
@@ -62,7 +61,7 @@ actor_cell* pool_dispatcher::spin_for_work(worker& me) noexcept {
   for (std::uint32_t step = 1; !ending_.load(std::memory_order_relaxed); ++step) {
     if (length_.load(std::memory_order_relaxed) != 0) {
       // A thread that asks and then waits runs the actor itself, sooner than this one could. The
-      // more often that happens the longer this one keeps its hands off, up to about 7 us.
+      // more often that happens, the longer this one holds back, up to about 7 us.
       for (int i = 0; i < (8 << me.outrun); ++i)
         pause_cpu();
       if (actor_cell* cell = pop()) {
@@ -84,7 +83,7 @@ bool pool_dispatcher::turns_run() const noexcept {
 }
 
 actor_cell* pool_dispatcher::watch(worker& me, std::uint32_t seen) noexcept {
-  constexpr int vain_looks = 8;  // at slots that are empty; they are filled again at any time
+  constexpr int vain_looks = 8;  // empty slots may be filled at any time
   for (int vain = 0;
        vain < vain_looks && turns_run() && wakes_.load(std::memory_order_seq_cst) == seen;) {
     if (actor_cell* cell = steal_for(me)) {
@@ -130,14 +129,14 @@ actor_cell* pool_dispatcher::wait_for_work(worker& me) noexcept {
     me.budget.spinning_was_in_vain();
     found = park(me);
   }
-  // What became ready meanwhile was left to this one, and so were the slots.
+  // Work that became ready meanwhile was left to this thread, and so were the slots.
   const bool is_watched = watched_.load(std::memory_order_seq_cst);
   if (length_.load(std::memory_order_seq_cst) != 0 || (!is_watched && any_slot_filled())) notify();
   return found;
 }
 
 void pool_dispatcher::thread_sleeps() noexcept {
-  // Nobody was told of what this one would have come to after its turn.
+  // No thread was woken for the work that this one would have done after its turn.
   worker& me = *current_worker;
   if (actor_cell* cell = me.next.exchange(nullptr, std::memory_order_seq_cst)) push(*cell);
   if (length_.load(std::memory_order_seq_cst) != 0) notify();
@@ -158,8 +157,8 @@ void pool_dispatcher::thread_sleeps() noexcept {
   try {
     made.thread = os::start_thread([this, &made] { serve(made); });
   } catch (const std::system_error&) {
-    // As well as it can: the next one to fall asleep tries again, and whoever waits for room looks
-    // again and again.
+    // Best effort: the next one to fall asleep tries again, and a thread that waits for capacity
+    // checks repeatedly.
     spares_.pop_back();
     awake_.fetch_sub(1, std::memory_order_seq_cst);
   }

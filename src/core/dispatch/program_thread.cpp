@@ -59,7 +59,7 @@ void program_thread::serve() noexcept {
 void program_thread::wait_until(const future_state_base* state,
                                 future_state_base::time_point deadline) noexcept {
   using clock = std::chrono::steady_clock;
-  // Nothing wakes it for both, what is waited for and what comes to run meanwhile.
+  // There is no single wake-up for both the awaited state and new continuations.
   constexpr auto look = std::chrono::milliseconds(1);
   ++waits_;
   while (state == nullptr || !state->ready()) {
@@ -82,22 +82,22 @@ void program_thread::wait_until(const future_state_base* state,
   --waits_;
 }
 
-/// Tells when the thread has come to it, and whether a continuation waits above it.
+/// Reports when the thread has reached it, and whether a continuation waits above it.
 struct program_thread::milestone : continuation {
   explicit milestone(program_thread& on) noexcept : where(on) { run = &reached; }
   static void reached(continuation& self, future_state_base&) noexcept {
     auto& me = static_cast<milestone&>(self);
-    promise<bool> told = std::move(me.told);  // once it has been told, `me` is gone
-    told.set_value(me.where.waits_ > 0);
+    promise<bool> done = std::move(me.done);  // setting it may destroy `me`
+    done.set_value(me.where.waits_ > 0);
   }
 
   program_thread& where;
-  promise<bool> told;
+  promise<bool> done;
 };
 
 bool program_thread::pass_milestone() {
   milestone here(*this);
-  future<bool> waits = here.told.get_future();
+  future<bool> waits = here.done.get_future();
   future_state<void> comes_to_none;
   {
     const std::lock_guard lock(mutex_);

@@ -12,30 +12,30 @@
 
 namespace troupe::detail {
 
-/// Runs continuations for a thread that they must not hold up: they are the program's, and may wait
-/// for anything and take as long as they like. Where one waits, what comes meanwhile runs below it,
-/// because it may be what is waited for.
+/// Runs continuations for a thread that they must not hold up: they are the program's code, and may
+/// wait for anything and take any time. While one waits, later ones run on top of it, because it
+/// may be waiting for them.
 ///
-/// Its thread owns it, too, so that one which never returns can be left behind.
+/// Its thread owns it, too, so that a thread that never returns can be abandoned.
 class program_thread final : private wait_strategy {
  public:
-  /// \errors `system_error` where the thread cannot be started
+  /// \errors `system_error` if the thread cannot be started
   [[nodiscard]] static result<std::shared_ptr<program_thread>> start();
   program_thread(const program_thread&) = delete;
   program_thread& operator=(const program_thread&) = delete;
   ~program_thread() = default;
 
-  /// Runs these in order, after those before. By any thread, until `finish`.
+  /// Runs these in order, after earlier ones. By any thread, until `finish`.
   void run_soon(continuation_queue more);
   [[nodiscard]] bool is_this_thread() const noexcept {
     return duties_.load(std::memory_order_relaxed) == &deferred_continuations::mine();
   }
 
-  /// Returns once all that were handed over before have run, but for one that waits.
+  /// Returns once all earlier ones have run, except one that waits.
   /// Precondition: `!is_this_thread()`.
   void settle();
-  /// The same, and the thread ends after them; one that waits, and its thread, are left behind.
-  /// By one thread at a time.
+  /// The same, and the thread ends after them; one that waits, and its thread, are abandoned. By
+  /// one thread at a time.
   void finish();
 
  private:
@@ -49,11 +49,11 @@ class program_thread final : private wait_strategy {
   [[nodiscard]] bool pass_milestone();
 
   std::thread thread_;
-  // Of the thread while it runs, after which another one may have them in that place. Relaxed: only
-  // for that one it makes a difference, and it sees what it wrote.
+  // The thread's, while it runs; after that another thread may have the same address. Relaxed: only
+  // the thread itself needs it, and it sees its own write.
   std::atomic<const deferred_continuations*> duties_{nullptr};
-  // Continuations that wait, nested. Relaxed: the thread itself looks, or one that it has given
-  // what was next.
+  // How many continuations wait, nested. Relaxed: read only by the thread itself, or by one that
+  // got its next continuations.
   std::atomic<int> waits_{0};
 
   std::mutex mutex_;  // guards the rest

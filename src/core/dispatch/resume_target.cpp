@@ -5,7 +5,7 @@
 namespace troupe::detail {
 namespace {
 
-/// What `resume` is at; on its stack.
+/// The state of `resume`, on its stack.
 struct resumption {
   std::coroutine_handle<> now;
   std::coroutine_handle<> next = nullptr;
@@ -22,8 +22,8 @@ void resume(std::coroutine_handle<> first) noexcept {
   innermost = outer;
 }
 
-// Somebody else may have resumed the one that suspends, with no `resume` around it or one around
-// another coroutine, and may rely on it that `next` has run.
+// Another thread may have resumed the suspending coroutine, without `resume`, or with one for
+// another coroutine, and may rely on `next` having run.
 void hand_over(std::coroutine_handle<> suspends, std::coroutine_handle<> next) noexcept {
   if (innermost == nullptr || innermost->now != suspends) return resume(next);
   innermost->next = next;

@@ -9,7 +9,7 @@ namespace troupe::detail {
 class actor_cell;
 struct message;
 
-/// Who runs the turns of actors.
+/// Runs the turns of actors.
 class turn_dispatcher {
  public:
   turn_dispatcher() = default;
@@ -20,17 +20,17 @@ class turn_dispatcher {
   /// The cell has become ready and is in no queue. Runs it later through `run_ticket`.
   virtual void enqueue(actor_cell& cell) noexcept = 0;
 
-  /// A thread waits for what the cell is to answer.
+  /// A thread waits for an answer of the cell.
   virtual void help(actor_cell& cell, const future_state_base& state,
                     future_state_base::time_point deadline) noexcept = 0;
 
-  /// A sender waits for room in the cell's mailbox. False when there will be none.
-  virtual bool make_room(actor_cell& cell, const message& m) noexcept = 0;
+  /// A sender waits for capacity in the cell's mailbox. False if there will be none.
+  virtual bool await_capacity(actor_cell& cell, const message& m) noexcept = 0;
 
   /// The cell has stopped; a thread that ran nothing else may end.
   virtual void cell_stopped() noexcept {}
 
-  /// Also runs the actors that ask for a thread of their own (a test kit's does).
+  /// Also runs the actors that ask for a thread of their own (a test kit's dispatcher does).
   [[nodiscard]] virtual bool runs_everything() const noexcept { return false; }
 
   /// True on one of its threads.
@@ -40,11 +40,11 @@ class turn_dispatcher {
   virtual void join() noexcept = 0;
 };
 
-/// How far a turn goes.
+/// The limits of a turn.
 struct turn_limits {
   std::int32_t messages;
   const future_state_base* until = nullptr;  ///< ends the turn once ready
-  /// Asked while the actor has nothing to do: false keeps the turn open for a moment more.
+  /// Called while the actor has nothing to do: false keeps the turn open for a moment more.
   bool (*others_ready)() noexcept = nullptr;
 };
 

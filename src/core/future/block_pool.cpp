@@ -17,7 +17,7 @@ namespace troupe::detail {
 namespace {
 
 constexpr std::align_val_t block_alignment{block_pool::smallest_bytes};
-// Per size class: a mailbox of the default capacity filled and emptied stays within it.
+// Per size class: filling and emptying a mailbox of the default capacity stays within it.
 constexpr std::size_t depot_bytes = std::size_t{8} << 20U;
 
 #ifdef TROUPE_POOL_BYPASSED
@@ -45,7 +45,7 @@ struct magazine {
   void push(void* block) noexcept { blocks[count++] = block; }
 
   void* pop() noexcept {
-    // The caller will write to the block; so it will to the ones after.
+    // The caller will write to the block, and soon to the next ones.
     constexpr std::size_t ahead = 6;
     if (count > ahead) __builtin_prefetch(blocks[count - 1 - ahead], 1);
     return blocks[--count];
@@ -60,7 +60,7 @@ struct magazine {
 // Full magazines of one size class, shared by all threads under the lock.
 class depot {
  public:
-  /// An empty magazine for a full one; the empty one back when there is none.
+  /// A full magazine for an empty one; returns the empty one if there is none.
   magazine* exchange_for_full(magazine* empty) noexcept {
     const std::lock_guard lock(mutex_);
     if (full_ == nullptr) return empty;
@@ -70,7 +70,7 @@ class depot {
     return std::exchange(full_, full_->next);
   }
 
-  /// A full magazine for an empty one; the full one back when there is no room.
+  /// An empty magazine for a full one; returns the full one if the depot is full.
   magazine* exchange_for_empty(magazine* filled, std::size_t size_class) noexcept {
     const std::lock_guard lock(mutex_);
     const std::size_t magazine_bytes =

@@ -22,7 +22,7 @@ error abandoned_promise_error() noexcept {
     none.message = fmt::format("the actor {} ended before it replied", ambient.cell->path());
     none.cause = as_cause(*ambient.ending);
   } catch (const std::bad_alloc&) {
-    // Promises ask in their destructors.
+    // Destructors of promises call this.
   }
   return none;
 }

@@ -92,7 +92,7 @@ void future_state_base::complete_for(std::uint32_t before) noexcept {
   } else if ((before & abandoned_bit) != 0) {
     destroy();
   } else {
-    // The waiter may have seen `completed` already and given the block back: only its address.
+    // The waiter may have seen `completed` already and freed the block: use only its address.
     os::futex_wake(status_, INT_MAX, os::sharing::program);
   }
 }

@@ -21,7 +21,7 @@ class timer_heap {
     return id;
   }
 
-  /// The cancelled call, for the caller to destroy outside its lock.
+  /// The cancelled call, which the caller destroys outside its lock.
   unique_function<void()> cancel(timer_id id) {
     const auto found = times_.find(id);
     if (found == times_.end()) return {};
@@ -35,7 +35,7 @@ class timer_heap {
     return alarms_.begin()->first.first;
   }
 
-  /// The first alarm that is due; empty when there is none.
+  /// The first alarm that is due; empty if there is none.
   unique_function<void()> take_due(time_point now) {
     if (alarms_.empty() || alarms_.begin()->first.first > now) return {};
     auto node = alarms_.extract(alarms_.begin());

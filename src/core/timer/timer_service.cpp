@@ -25,12 +25,12 @@ void timer_service::start() {}
 namespace {
 
 // Lives as long as the process: its thread starts with the first system or alarm and is never
-// joined, so that nothing has to be destroyed in the right order while a process exits.
+// joined, so that the order of destruction at process exit does not matter.
 class process_timers final : public timer_service {
  public:
   process_timers() {
     only_one = this;
-    // A forked process gets them whole, not in the middle of what another thread does to them.
+    // A forked process gets them in a consistent state.
     ::pthread_atfork([] { only_one->mutex_.lock(); }, [] { only_one->mutex_.unlock(); },
                      [] { only_one->mutex_.unlock(); });
   }
@@ -72,8 +72,8 @@ class process_timers final : public timer_service {
     runs_in_ = os::fork_count();
   }
 
-  // What an alarm completes, a time limit above all, continues on another thread: it is the
-  // program's, may take long, and no other alarm is to be late for it.
+  // Completions of alarms, above all of time limits, continue on another thread: the continuation
+  // is the program's code and may take long, and no other alarm may be late because of it.
   [[noreturn]] void serve() {
     detail::deferred_continuations& duties = detail::deferred_continuations::mine();
     duties.hold();
@@ -103,16 +103,16 @@ class process_timers final : public timer_service {
   static inline process_timers* only_one = nullptr;
 
   std::mutex mutex_;
-  /// What the thread sleeps until, which may be for an alarm that was cancelled since: time limits
-  /// mostly are, and to wake it for each of them would take longer than the rest of an ask.
+  /// The time until which the thread sleeps, perhaps for an alarm that was cancelled since: most
+  /// time limits are cancelled, and waking the thread for each would take longer than the rest of
+  /// an ask.
   static constexpr time_point awake = time_point::min();
   time_point sleeps_until_ = awake;
-  /// Counts the alarms that it was woken for; under the lock, and what the thread
-  /// sleeps on. A condition variable would take a wake-up in a forked process for the thread that
-  /// slept in the one before.
+  /// Counts the alarms that it was woken for; written under the lock, and the thread's futex word.
+  /// A condition variable in a forked process would count a sleeping thread of the parent.
   std::atomic<std::uint32_t> changes_{0};
   detail::timer_heap heap_;
-  std::optional<std::uint32_t> runs_in_;  // a forked process has no thread of the one before
+  std::optional<std::uint32_t> runs_in_;  // a forked process lacks the parent's thread
 };
 
 }  // namespace

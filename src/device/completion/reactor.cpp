@@ -18,11 +18,11 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
-// As in the worker: a sleep costs some 50 µs, so this is how long waiting for less pays where the
-// worker needs a processor to get on.
+// As in the worker: a sleep costs some 50 µs. For shorter waits spinning pays, but it takes a
+// processor that the worker may need.
 constexpr clock::duration waiter_spins = std::chrono::microseconds(50);
-// An accelerator gets on by itself, and a sleep costs a fraction of what is waited for only above
-// this. Plain CUDA programs spin for ever.
+// An accelerator needs no processor, so a sleep pays only if the wait is longer than this. Plain
+// CUDA programs spin for ever.
 constexpr clock::duration accelerator_waiter_spins = std::chrono::milliseconds(5);
 
 clock::duration spins_for(const memory_pool& device_memory) noexcept {
@@ -54,7 +54,7 @@ reactor::reactor(std::shared_ptr<mailbox> requests, std::shared_ptr<os::unique_f
               std::move(host_memory)),
       quarantine_(quarantine),
       lane_ring_mask_(std::bit_ceil(requests_.capacity()) - 1),
-      // Left as it is: pages of lanes that are never used are never there.
+      // Left uninitialised: pages of unused lanes are never touched.
       lane_slots_(
           std::make_unique_for_overwrite<std::uint16_t[]>(wire::max_lanes * (lane_ring_mask_ + 1))),
       freed_(std::make_unique<std::uint16_t[]>(requests_.capacity())) {
@@ -87,8 +87,8 @@ void reactor::walk() {
     screen_sent(first, ticket);
 }
 
-// Something was tainted around the time when the request was sent. The number is looked at anew for
-// each: it may have changed between two that were sent.
+// True if something was tainted since the operands were checked. The count is read for each
+// request, because it may change between two.
 bool reactor::is_doubtful(const record& r) const noexcept {
   return r.watched || r.taint_changes != taints_.changes();
 }
@@ -97,7 +97,7 @@ void reactor::screen_sent(std::uint64_t first, std::uint64_t end) {
   for (std::uint64_t ticket = first; ticket < end; ++ticket) {
     const std::uint16_t slot = wire::ring_entry::slot_of(requests_.entry(ticket));
     const record& r = records_[slot];
-    // The answer to one before may have ended it, and even sent the next one in its slot.
+    // The answer to an earlier one may have ended it, and even sent another in its slot.
     if (r.in_flight && r.ticket == ticket && is_doubtful(r)) screen(slot);
   }
 }
@@ -110,7 +110,7 @@ void reactor::screen(std::uint16_t slot) {
       why = error{.code = errc::tainted_buffer, .message = std::move(undefined)};
     }
   } catch (const std::bad_alloc&) {
-    insist_on([&] { taints_.disappoint(slot); });  // it may run, on whatever it reads
+    insist_on([&] { taints_.invalidate(slot); });  // it may run, whatever it reads
     why = no_host_memory();
   }
   if (why) answer_early(slot, *std::move(why));
@@ -119,7 +119,7 @@ void reactor::screen(std::uint16_t slot) {
 void reactor::screen_in_flight() {
   walk();
   for (const std::uint16_t slot : in_flight()) {
-    // What is held may have run; it is judged once that is known.
+    // A held request may have run; it is judged once that is known.
     const bool held =
         requests_.header(slot).held.load(std::memory_order_relaxed) == wire::hold::until_released;
     if (!held && records_[slot].in_flight) screen(slot);
@@ -139,15 +139,15 @@ bool reactor::poll() {
   bool progress = take_completions();
   while (deferred_ && take_completions())
     progress = true;
-  while (taints_.take_disappointment())
+  while (taints_.take_invalidation())
     insist_on([this] { screen_in_flight(); });
   give_back_freed();
   if (in_flight_count_ == 0 && prompt_.load(std::memory_order_relaxed)) settle_prompt();
   return progress;
 }
 
-// Nobody's continuation waits any more, unless its request was sent since the walk. Acquire: if the
-// flag was set for that one, another walk finds it.
+// No continuation waits any more, unless its request was sent since the walk. Acquire: if the flag
+// was set for such a request, another walk finds it.
 void reactor::settle_prompt() {
   prompt_.exchange(false, std::memory_order_acq_rel);
   walk();
@@ -165,7 +165,7 @@ bool reactor::take_completions() {
   bool progress = false;
   for (std::uint32_t left = ends.lanes; left != 0; left &= left - 1) {
     const auto number = static_cast<std::size_t>(__builtin_ctz(left));
-    // Compared anew each time: an answer may send, and so poll below this one.
+    // Compared again each time: an answer may send, and so poll recursively.
     while (lanes_[number].first < ends.of[number].completed && lanes_[number].count > 0) {
       if (!take_first(number, ends.of[number].replied)) break;
       progress = true;
@@ -181,13 +181,13 @@ inline void reactor::look_at_marks(lane_ends& ends) {
     const wire::lane_mark& mark = segment_->lanes[number];
     const std::uint64_t completed = mark.completed.load(std::memory_order_acquire);
     if (completed == l.first) continue;
-    // A request may have been sent and completed since the walk above; its entry is visible now,
-    // because the worker saw it before it stored this mark.
+    // A request may have been sent and completed since the walk above. Its entry is visible now,
+    // because the worker read it before it stored this mark.
     if (completed > l.first + l.count) walk();
     if (completed < l.first || completed > l.first + l.count) {
       note_violation([&] {
-        return fmt::format("mark {} in lane {}, where {} to {} can be", completed, number, l.first,
-                           l.first + l.count);
+        return fmt::format("mark {} in lane {} is out of range, {} to {}", completed, number,
+                           l.first, l.first + l.count);
       });
       continue;
     }
@@ -196,8 +196,9 @@ inline void reactor::look_at_marks(lane_ends& ends) {
   }
 }
 
-// Of several lanes, one has a reply that is not taken yet, which may be a failure. What a request
-// that has ended was waiting for shows in this look, though perhaps not in the one before.
+// True if one of several lanes has a reply that is not taken yet; it may be a failure. If a
+// completed request waited for another one, this look shows that one's end, though the previous
+// look may not.
 inline bool reactor::is_word_left() const noexcept {
   if ((busy_lanes_ & (busy_lanes_ - 1)) == 0) return false;
   for (std::uint32_t busy = busy_lanes_; busy != 0; busy &= busy - 1) {
@@ -208,7 +209,7 @@ inline bool reactor::is_word_left() const noexcept {
   return false;
 }
 
-// Of a lane. False where another request has to end before.
+// Ends the first request of a lane. False if another request must end before it.
 inline bool reactor::take_first(std::size_t number, std::uint64_t replied) {
   lane& l = lanes_[number];
   const std::uint16_t next = slot_at(l, l.first + 1);
@@ -225,8 +226,8 @@ inline bool reactor::take_first(std::size_t number, std::uint64_t replied) {
   return true;
 }
 
-// A failure may leave something undefined that a later request has overwritten since, and that
-// another one has read in between. So they end in the order sent, whatever their lanes.
+// After a failure, requests of all lanes end in the order sent: a later request may have
+// overwritten what the failure left undefined, and another may have read it in between.
 bool reactor::take_in_order(lane_ends& ends) {
   add_earlier(ends);
   bool progress = false;
@@ -277,7 +278,7 @@ void reactor::note_violation(Text&& text) {
   try {
     violation_->message = text();
   } catch (const std::bad_alloc&) {
-    return;  // the code is what counts
+    return;  // the code is enough
   }
 }
 
@@ -287,7 +288,7 @@ struct reactor::word_left {
   begun had = begun::yes;  // unless the worker says otherwise
 };
 
-// Ends a completed request as a worker has left word in its segment.
+// Ends a completed request with the reply or failure in the worker's segment.
 void reactor::end_as_left(const wire::worker_header* segment, std::uint16_t slot,
                           bool may_have_reply, slot_is what) {
   const record& r = records_[slot];
@@ -303,7 +304,7 @@ void reactor::end_as_left(const wire::worker_header* segment, std::uint16_t slot
   end(slot, left.described ? reinterpret_cast<std::byte*>(&*left.described) : plain, nullptr, what);
 }
 
-// What a worker has left of a request. \returns the failure that it says, or is
+// Reads a worker's answer to a request. \returns the failure that it reports, or is
 std::optional<error> reactor::read_word(const wire::worker_header* segment, std::uint16_t slot,
                                         bool may_have_reply, slot_is what, word_left& left) {
   const record& r = records_[slot];
@@ -311,7 +312,7 @@ std::optional<error> reactor::read_word(const wire::worker_header* segment, std:
   const bool has_reply =
       may_have_reply && wire::copy_reply(segment, requests_.capacity(), slot, r.ticket, copy);
   if (has_reply && copy.slot.heap_place != 0 && what == slot_is::freed) {
-    // Release: the copy is made.
+    // Release: the reply has been copied.
     requests_.header(slot).held.store(wire::hold::reply_copied, std::memory_order_release);
   }
   bool can_be = has_reply && copy.is_whole;
@@ -333,13 +334,13 @@ std::optional<error> reactor::read_word(const wire::worker_header* segment, std:
            (r.type->reply_can_be == nullptr || r.type->reply_can_be(copy.slot.bytes));
   if (can_be) return std::nullopt;
   const char* const how =
-      has_reply ? "a completion with a reply that cannot be" : "a completion without its reply";
-  // What has lost one may have lost, or changed, anything else.
+      has_reply ? "a completion with an invalid reply" : "a completion without its reply";
+  // A worker that lost a reply may have lost or changed anything else.
   if (segment == segment_) note_violation([&] { return how; });
   return error{.code = errc::protocol_violation, .message = how};
 }
 
-// Without memory to look at the request, what it was writing counts as undefined.
+// If there is no memory to look at the request, its outputs count as undefined.
 bool reactor::keeps_outputs(std::uint16_t slot, errc code) {
   try {
     return keeps_outputs_ && keeps_outputs_(slot, code);
@@ -348,12 +349,13 @@ bool reactor::keeps_outputs(std::uint16_t slot, errc code) {
   }
 }
 
-// Answers a request, unless it was. Its slot is free by then, so that the answer can send the next.
+// Answers a request, unless it was answered. Its slot is already free, so the answer can send
+// again.
 void reactor::end(std::uint16_t slot, std::byte* reply, error* failure, slot_is what, begun had) {
   record& r = records_[slot];
   completion done;
   std::optional<error> undefined;
-  // Also of one that was answered early, and has gone on.
+  // Also if it was answered early and ran on.
   const bool left_undefined =
       failure != nullptr && had == begun::yes && !keeps_outputs(slot, failure->code);
   if (!r.answered) {
@@ -366,14 +368,14 @@ void reactor::end(std::uint16_t slot, std::byte* reply, error* failure, slot_is 
         reply = nullptr;
       }
     }
-    // It is not run again: what a lost worker had half done stays so.
-    if (failure != nullptr && r.interrupted) insist_on([&] { taints_.disappoint(slot); });
+    // It is not run again, so its outputs stay half written.
+    if (failure != nullptr && r.interrupted) insist_on([&] { taints_.invalidate(slot); });
     if (failure != nullptr) complete(slot, *failure);
     note_answered(r, failure != nullptr);
     if (r.done) done = std::move(r.done);
   }
   if (left_undefined) [[unlikely]]
-    insist_on([&] { taints_.disappoint(slot); });
+    insist_on([&] { taints_.invalidate(slot); });
   if (traced_) [[unlikely]]
     note_stamps(slot);
   if (what == slot_is::freed) free_slot(slot);
@@ -382,13 +384,13 @@ void reactor::end(std::uint16_t slot, std::byte* reply, error* failure, slot_is 
   try {
     done(reply, failure);
   } catch (const std::bad_alloc&) {
-    // Before it has answered: what it makes of the reply comes first.
+    // It has not answered yet: `done` decodes the reply first.
     error none = no_host_memory();
     done(nullptr, &none);
   }
 }
 
-// Without memory for more it is told as it is.
+// If there is no memory for the details, the error is reported without them.
 void reactor::complete(std::uint16_t slot, error& failure) {
   try {
     complete_error_(slot, failure);
@@ -402,7 +404,7 @@ inline void reactor::note_answered(record& r, bool failed) {
   if (r.stop) r.stop.reset();
   if (r.on_trial) [[unlikely]]
     quarantine_.end_trial(r, !failed);
-  // Only the role counts, so nothing can come between the load and the store.
+  // Only the role counts, so no other store can come between the load and the store.
   auto& count = failed ? counts_.failed : counts_.answered;
   count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }

@@ -1,4 +1,4 @@
-// In a process that was forked from the one whose device it is.
+// The reactor in a process that was forked from the one that made the device.
 #include "device/completion/reactor.hpp"
 
 #include <algorithm>
@@ -14,14 +14,14 @@ error reactor::copy_error() {
 
 void reactor::track_promise(const std::shared_ptr<promise<void>>& answer) {
   const std::lock_guard lock(owed_mutex_);
-  if (owed_.size() >= owed_room_) {
+  if (owed_.size() >= owed_limit_) {
     std::erase_if(owed_, [](const auto& one) { return one.expired(); });
-    owed_room_ = std::max<std::size_t>(64, 2 * owed_.size());
+    owed_limit_ = std::max<std::size_t>(64, 2 * owed_.size());
   }
   owed_.push_back(answer);
 }
 
-// Here only one thread is left. The requests themselves are the other process's.
+// Only one thread is left here. The requests themselves belong to the parent process.
 void reactor::fail_in_copy() noexcept {
   for (std::uint32_t slot = 0; slot < requests_.capacity(); ++slot) {
     if (!records_[slot].done) continue;
@@ -29,7 +29,7 @@ void reactor::fail_in_copy() noexcept {
     completion done = std::move(records_[slot].done);
     done(nullptr, &why);
   }
-  // Whoever had it at the fork is not here to let go of it.
+  // The thread that held the lock at the fork does not exist here.
   const std::unique_lock lock(owed_mutex_, std::try_to_lock);
   if (!lock) return;
   for (const auto& one : std::exchange(owed_, {})) {

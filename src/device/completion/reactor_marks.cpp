@@ -1,4 +1,4 @@
-// What the marks of the current worker say.
+// Reads the marks of the current worker.
 #include "device/completion/reactor.hpp"
 
 #include <fmt/format.h>
@@ -8,8 +8,8 @@
 
 namespace troupe {
 
-// What was sent before the last of them, and has ended since the look at its lane: when nothing
-// more of that shows, all is there that any of them can have waited for.
+// Adds the requests that were sent before the last of them and have ended since their lane was
+// read. When no more of these appear, everything that any of them can have waited for is included.
 void reactor::add_earlier(lane_ends& ends) {
   const auto ticket_at = [&](lane& l, std::uint64_t place) {
     return records_[slot_at(l, place)].ticket;
@@ -27,7 +27,7 @@ void reactor::add_earlier(lane_ends& ends) {
       const wire::lane_mark& mark = segment_->lanes[number];
       const std::uint64_t completed = mark.completed.load(std::memory_order_acquire);
       if (completed > l.first + l.count) walk();
-      // A mark that cannot be ends no request. The next look at the marks reports it.
+      // An invalid mark ends no request. The next look at the marks reports it.
       if (completed < l.first || completed > l.first + l.count) continue;
       lane_end& end = ends.of[number];
       if ((ends.lanes >> number & 1) == 0) end.completed = l.first;
@@ -58,7 +58,7 @@ std::optional<std::uint64_t> reactor::only_suspect() const noexcept {
     const lane& l = lanes_[number];
     if (l.count == 0 || given(number) <= l.first) continue;
     const record& first = records_[l.slots[(l.first + 1) & lane_ring_mask_]];
-    if (first.withdrawn) continue;  // it is passed over, and none behind it has begun
+    if (first.withdrawn) continue;  // it is passed over, and no request behind it has begun
     if (suspect || wire::last_begun(segment_->lanes[number]) > l.first + 1) return std::nullopt;
     suspect = first.ticket;
   }

@@ -1,4 +1,4 @@
-// Who has the role, who waits for it, and what a thread with it does while it waits.
+// The role: who holds it, who waits for it, and how its holder waits.
 #include "base/spin_wait.hpp"
 #include "core/dispatch/deferred_continuations.hpp"
 #include "device/completion/reactor.hpp"
@@ -45,7 +45,7 @@ bool reactor::take_role_until(clock::time_point deadline) noexcept {
   detail::yielding_wait wait;
   bool taken = try_take_role();
   while (!taken && !passed(deadline)) {
-    // The holder may sleep on its bell.
+    // The holder may be sleeping on its bell.
     wire::doorbells& bells = requests_.active_bells();
     bells.completion.fetch_add(1, std::memory_order_release);
     os::futex_wake(bells.completion, 1, os::sharing::processes);
@@ -79,7 +79,7 @@ void reactor::catch_up() {
   if (!has_it) leave_role();
 }
 
-// Who counts answers has the role until they are given.
+// A thread that counts answers holds the role until they are given.
 bool reactor::settle_answers(clock::time_point deadline) noexcept {
   if (has_role()) return true;
   if (!take_role_until(deadline)) return false;
@@ -92,7 +92,7 @@ void reactor::leave_role() noexcept {
   do {
     bool announced = false;
     if (wanted_promptly()) {
-      walk();  // what they wait for may have been sent since the last one
+      walk();  // their requests may be newer than the last walk
       announced = in_flight_count_ > 0;
     }
     if (announced) {
@@ -103,8 +103,8 @@ void reactor::leave_role() noexcept {
     const bool nothing = in_flight_count_ == 0;
     const std::uint64_t next = cursor_;
     owner_.store(nullptr, std::memory_order_release);
-    // A waiter counts itself and then looks whether somebody drives; this thread stops driving and
-    // then looks whether somebody counted itself. One of the two sees the other.
+    // A waiter counts itself and then checks for a driver; this thread stops driving and then
+    // checks for waiters. At least one of the two sees the other.
     std::atomic_thread_fence(std::memory_order_seq_cst);
     if (announced || !wanted_promptly()) break;
     if (nothing && requests_.entry(next) == 0) break;  // they wait for something else
@@ -120,8 +120,8 @@ void reactor::set_waits(std::uint32_t bits) noexcept {
 bool reactor::announce_sleep() {
   const bool prompt = wanted_promptly() && in_flight_count_ > 0;
   set_waits(prompt ? wire::wait_lazy | wire::wait_prompt : wire::wait_lazy);
-  // The announcement before the last look at the marks; the worker stores a mark before it looks at
-  // the announcement.
+  // Announce before the last look at the marks; the worker stores a mark before it reads the
+  // announcement.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   return !poll();
 }
@@ -133,8 +133,8 @@ void reactor::wake_device_thread() noexcept {
 
 void reactor::continuation_attached() noexcept {
   if (prompt_.exchange(true, std::memory_order_seq_cst)) return;
-  // Whoever drives sees the flag when it stops; nobody driving means that the device thread sleeps
-  // with an announcement that is not prompt.
+  // A thread that drives sees the flag when it stops. If none drives, the device thread sleeps with
+  // an announcement that is not prompt.
   if (owner_.load(std::memory_order_seq_cst) == nullptr) wake_device_thread();
 }
 
@@ -152,20 +152,20 @@ void reactor::drive_until(const future_state_base& state, clock::time_point dead
     }
     if (spin.step()) continue;
     if (passed(deadline)) return;
-    // Somebody else drives and completes this state too; when it stops, it leaves the rest to the
+    // Another thread drives and completes this state too. When it stops, it leaves the rest to the
     // device thread, because this thread has counted itself.
     sleepers_.fetch_add(1, std::memory_order_seq_cst);
     if (owner_.load(std::memory_order_seq_cst) != nullptr) {
       state.park_until(std::min(deadline, clock::now() + std::chrono::milliseconds(50)));
     } else {
-      wait.step();  // who wants the role may be waiting for this processor
+      wait.step();  // a thread that wants the role may need this processor
     }
     sleepers_.fetch_sub(1, std::memory_order_relaxed);
   }
 }
 
-// True once the state is ready; false when the role is wanted, or in the way of a continuation, or
-// the deadline has passed.
+// True once the state is ready; false if another thread or a continuation needs the role, or the
+// deadline has passed.
 bool reactor::drive_with_role(const future_state_base& state, clock::time_point deadline) {
   const detail::deferred_continuations& mine = detail::deferred_continuations::mine();
   detail::spin_wait spin(spins_, 1);
@@ -182,7 +182,7 @@ bool reactor::drive_with_role(const future_state_base& state, clock::time_point 
     set_waits(wire::wait_lazy | wire::wait_thread);
     std::atomic_thread_fence(std::memory_order_seq_cst);
     if (!poll() && wanted_.load(std::memory_order_seq_cst) == 0) {
-      // The state may also be completed by others: what a continuation made of a completion.
+      // Another thread may complete the state too, such as a continuation of a completion.
       if (const auto incomplete = state.announce_sleeper()) {
         os::futex_wait_either({bells.completion, seen, os::sharing::processes},
                               {state.word(), *incomplete, os::sharing::program}, deadline);

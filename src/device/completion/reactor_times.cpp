@@ -20,7 +20,7 @@ request_times reactor::times_of_ended(clock::time_point sent) const noexcept {
   request_times times;
   if (ended_.called == 0) return times;
   using ns = std::chrono::nanoseconds;
-  // What a worker says may be anything.
+  // A worker may write any number.
   const auto between = [](std::int64_t from, std::int64_t to) {
     return to > from && from > 0 ? ns(to - from) : ns(0);
   };

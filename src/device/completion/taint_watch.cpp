@@ -61,7 +61,7 @@ std::string taint_watch::conclude(std::uint16_t slot, bool success) {
     culprit = pool_of(o).taints().tainted_for(self, *o.buffer.get(), o.where.begin, o.where.end);
   });
   if (!culprit.empty()) {
-    taint_outputs(slot);  // it may have run, whatever it is answered
+    taint_outputs(slot);  // it may have run, whatever its answer is
   } else if (success) {
     r.operands.for_each([&](const kept_operand& o) {
       if (o.role == access::write) pool_of(o).taints().define(*o.buffer.get(), o.where, self);
@@ -69,14 +69,14 @@ std::string taint_watch::conclude(std::uint16_t slot, bool success) {
     reconsider();
     return {};
   }
-  disappointed_ = true;
+  invalidated_ = true;
   return success ? explain(culprit) : std::string();
 }
 
 void taint_watch::taint_outputs(std::uint16_t slot) {
   const record& culprit = records_[slot];
-  // First what comes after it, so that a sender who finds the taint also finds who is going to
-  // overwrite it. How far each is concerned shows when they are screened.
+  // Watch later requests first, so that a sender that finds the taint also finds the requests that
+  // will overwrite it. Screening them shows how far each is concerned.
   for (std::size_t other = 0; other < records_.size(); ++other) {
     const record& r = records_[other];
     if (r.in_flight && !r.answered && !r.watched && r.ticket > culprit.ticket &&
@@ -91,9 +91,9 @@ void taint_watch::taint_outputs(std::uint16_t slot) {
   });
 }
 
-void taint_watch::disappoint(std::uint16_t slot) {
+void taint_watch::invalidate(std::uint16_t slot) {
   taint_outputs(slot);
-  disappointed_ = true;
+  invalidated_ = true;
 }
 
 taint_watch::finding taint_watch::look_at(const record& r, const taint_book::request& as) const {
@@ -129,8 +129,8 @@ void taint_watch::cease(std::uint16_t slot) {
   });
 }
 
-// Less is undefined than before, so there may be less to watch. Without this, requests that follow
-// one another without a pause would hand the doubt on for ever.
+// Less is undefined than before, so there may be less to watch. Without this, an endless stream of
+// requests would pass the doubt on for ever.
 void taint_watch::reconsider() {
   std::vector<std::uint16_t> slots = watched_;
   std::ranges::sort(slots, {}, [this](std::uint16_t slot) { return records_[slot].ticket; });

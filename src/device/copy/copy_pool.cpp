@@ -20,20 +20,21 @@
 namespace troupe {
 namespace {
 
-// Of a thread without work, before it sleeps. When it has staged the last bytes of a copy into the
-// device, the link still has some MiB to take, for 100 or 200 us, before a next copy can begin.
+// How long an idle thread spins before it sleeps. After the last bytes of a copy are staged, the
+// link still carries some MiB for 100 or 200 us before the next copy can begin.
 constexpr auto timeout = std::chrono::microseconds(300);
 
 }  // namespace
 
-/// What the pool shares with its threads.
+/// The state that the pool shares with its threads.
 ///
-/// `left_` counts the parts that nobody has taken. A thread that spins looks at nothing else; it
-/// takes a part by counting `left_` down, and then finds it in the queue under the mutex, which is
-/// held for a few instructions. So the mutex is wanted by as many threads as there are parts.
+/// `left_` counts the parts not taken yet. A spinning thread reads nothing else; it takes a part by
+/// decrementing `left_`, and then finds it in the queue under the mutex, which is held for a few
+/// instructions. So at most as many threads as there are parts want the mutex.
 ///
-/// A thread that goes to sleep announces itself in `asleep_` and looks at `left_` again; whoever
-/// adds parts raises `left_` and then looks at `asleep_`. Both are seq_cst: one sees the other.
+/// A thread that goes to sleep announces itself in `asleep_` and reads `left_` again; a thread that
+/// adds parts raises `left_` and then reads `asleep_`. Both are seq_cst: at least one sees the
+/// other.
 class copy_pool::board final : public std::enable_shared_from_this<board> {
  public:
   board(unsigned most, hand_on continuations) noexcept
@@ -65,10 +66,10 @@ class copy_pool::board final : public std::enable_shared_from_this<board> {
   bool ending_ = false;
   alignas(64) std::atomic<std::uint64_t> left_{0};
   alignas(64) std::atomic<unsigned> asleep_{0};
-  std::atomic<std::uint32_t> wakes_{0};  // what sleepers sleep on
+  std::atomic<std::uint32_t> wakes_{0};  // the futex of sleeping threads
 };
 
-// One that slept for the mutex would come too late.
+// Spins, because a thread that sleeps for the mutex would come too late.
 std::unique_lock<std::mutex> copy_pool::board::hold() {
   std::unique_lock lock(mutex_, std::defer_lock);
   detail::spin_wait spin(timeout, 1);
@@ -100,7 +101,7 @@ void copy_pool::board::add(const std::shared_ptr<job>& what, std::uint32_t parts
   os::futex_wake(wakes_, static_cast<int>(std::min(parts, most_)), os::sharing::program);
 }
 
-// With the mutex. False where there is no memory for it.
+// With the mutex. False if there is no memory.
 bool copy_pool::board::queue(const std::shared_ptr<job>& what, std::uint32_t parts) {
   try {
     queue_.push_back({.what = what, .parts = parts});
@@ -113,7 +114,7 @@ bool copy_pool::board::queue(const std::shared_ptr<job>& what, std::uint32_t par
 bool copy_pool::board::claim_part() noexcept {
   std::uint64_t left = left_.load(std::memory_order_seq_cst);
   while (left > 0) {
-    // Relaxed: the mutex orders what the part is.
+    // Relaxed: the mutex orders the part's content.
     if (left_.compare_exchange_weak(left, left - 1, std::memory_order_relaxed)) return true;
   }
   return false;
@@ -166,11 +167,11 @@ void copy_pool::board::run() {
   }
 }
 
-// With the mutex. False where the system has no thread left, or no memory for one.
+// With the mutex. False if the system has no thread left, or no memory for one.
 bool copy_pool::board::start_thread() {
   const std::size_t before = threads_.size();
   try {
-    threads_.emplace_back();  // first: there is no way back from a thread that runs
+    threads_.emplace_back();  // first: a running thread cannot be taken back
     threads_.back() = os::start_thread([self = shared_from_this()] { self->run(); });
     return true;
   } catch (const std::exception&) {

@@ -12,11 +12,11 @@
 namespace troupe {
 
 /// Threads that copy bytes within the program's memory. They start with the first job and sleep
-/// while there is none; not at once, because copies follow one another, and waking a thread takes
-/// as long as copying 256 KiB.
+/// while there is none, but only after a while: copies follow one another, and waking a thread
+/// takes as long as copying 256 KiB.
 class copy_pool {
  public:
-  /// What several threads do at once, in parts.
+  /// Work that several threads share, in parts.
   class job {
    public:
     /// Called once for each part, by any thread of the pool.
@@ -26,21 +26,21 @@ class copy_pool {
     ~job() = default;
   };
 
-  /// Has what the program continues with run elsewhere, since it may wait for anything, for a copy
-  /// too. Called by a thread of the pool that has completed a future, while it still has the job.
+  /// Runs the program's continuations elsewhere, because they may wait for anything, even a copy.
+  /// Called by a pool thread that has completed a future, while it still holds the job.
   using hand_on = unique_function<void(detail::continuation_queue)>;
 
   copy_pool(unsigned threads, hand_on continuations);
-  /// No job is left by then: jobs keep the owner of the pool alive. The last one may end the pool
-  /// on one of its own threads.
+  /// No job is left by then, because jobs keep the owner of the pool alive. The last job may
+  /// destroy the pool on one of its own threads.
   ~copy_pool();
   copy_pool(const copy_pool&) = delete;
   copy_pool& operator=(const copy_pool&) = delete;
 
   [[nodiscard]] unsigned threads() const noexcept { return threads_; }
 
-  /// Has the parts done, after those of earlier jobs have begun. Done by the caller where there is
-  /// no thread and none can be started.
+  /// Queues the parts after those of earlier jobs. The caller does them if there is no thread and
+  /// none can be started.
   void add(const std::shared_ptr<job>& what, std::uint32_t parts);
 
  private:

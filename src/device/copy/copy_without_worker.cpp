@@ -13,7 +13,7 @@
 namespace troupe {
 namespace {
 
-// Why the content is not to be had, if so: as for a request that reads it.
+// Returns the reason if the content cannot be read, as for a request that reads it.
 std::optional<error> unreadable(device_core& core, const any_tensor& t) {
   const detail::buffer_ref& buffer = t.buffer();
   const bool on_device = buffer && buffer->owner == &core.memory();
@@ -29,7 +29,7 @@ std::optional<error> unreadable(device_core& core, const any_tensor& t) {
   return error{.code = errc::tainted_buffer, .message = "from " + taint_book::rule(culprit)};
 }
 
-// Precondition: of equal extents and type, at least one element.
+// Preconditions: equal extents and types, at least one element.
 void copy_elements(const any_tensor& from, const any_tensor& to) {
   const auto element = static_cast<std::size_t>(size_of(from.type()));
   if (from.packed() && to.packed()) {
@@ -42,7 +42,7 @@ void copy_elements(const any_tensor& from, const any_tensor& to) {
   std::int64_t target = 0;
   for (int dimension = 0; dimension >= 0;) {
     std::memcpy(to.address() + target * bytes, from.address() + source * bytes, element);
-    // The next index in row-major order; none once the first dimension has come to its end.
+    // The next index in row-major order; none after the end of the first dimension.
     for (dimension = from.rank() - 1; dimension >= 0; --dimension) {
       std::int64_t& index = at[static_cast<std::size_t>(dimension)];
       source += from.stride(dimension);
@@ -66,15 +66,15 @@ future<bool> copy_without_worker(const std::shared_ptr<device_core>& core, const
   if (auto valid = validate(memory::copy{.from = from, .to = to}); !valid) {
     return make_failed_future<bool>(std::move(valid).error());
   }
-  auto told = std::make_shared<promise<bool>>();
-  future<bool> done = told->get_future();
-  const auto copy = [core, from, to, told] {
-    if (!can_read_without_worker(*core)) return told->set_value(false);
-    if (auto why = unreadable(*core, from)) return told->set_error(*std::move(why));
+  auto answer = std::make_shared<promise<bool>>();
+  future<bool> done = answer->get_future();
+  const auto copy = [core, from, to, answer] {
+    if (!can_read_without_worker(*core)) return answer->set_value(false);
+    if (auto why = unreadable(*core, from)) return answer->set_error(*std::move(why));
     if (!from.empty()) copy_elements(from, to);
-    told->set_value(true);
+    answer->set_value(true);
   };
-  if (!core->watch().execute(copy)) copy();  // no thread of the device is left
+  if (!core->watch().execute(copy)) copy();  // the device has no thread any more
   return done;
 }
 

@@ -10,23 +10,23 @@
 namespace troupe {
 namespace {
 
-// A GPU's link takes 4 MiB in 75 us, and each piece costs up to 3 us of it. A copy begins, or ends,
-// with small pieces, so that the device does not wait long for the first nor the program for the
-// last. Those in between grow with what there is of the copy before them, or halve with what is
-// left.
+// A GPU's link carries 4 MiB in 75 us, and each piece costs up to 3 us of that. A copy in begins
+// with small pieces, so that the device starts early; a copy out ends with small pieces, so that
+// the program does not wait long for the last. In between, pieces grow with what precedes them, or
+// halve with what is left.
 constexpr std::size_t smallest_piece_bytes = std::size_t{512} << 10;
 constexpr std::size_t usual_piece_bytes = std::size_t{4} << 20;
-// Enough for the link never to wait; with more of them what was staged has left the caches by the
-// time the device reads it.
+// Enough to keep the link busy; with more, staged bytes leave the caches before the device reads
+// them.
 constexpr std::size_t most_stages = 8;
-// Little for a processor, so that all are done with a piece at about the same time.
+// Small for a processor, so that all finish a piece at about the same time.
 constexpr std::size_t part_bytes = std::size_t{64} << 10;
-// Not worth the way to another thread.
+// Up to this size, another thread is not worth the way.
 constexpr std::size_t done_at_once_bytes = std::size_t{128} << 10;
-// Of a device's mailbox: other requests go on.
+// A copy takes at most 1 / this of the mailbox, so that other requests go on.
 constexpr std::size_t share_of_mailbox = 4;
 
-// Of a copy in, this much goes past the caches: the device is at it before its lines have moved.
+// A copy in writes this much past the caches: the device reads it before its lines could move.
 constexpr std::size_t ramp_bytes = std::size_t{4} << 20;
 
 }  // namespace
@@ -85,7 +85,7 @@ future<void> staged_copy::start() {
   try {
     sent = send_all();
   } catch (const std::bad_alloc&) {
-    sent = no_host_memory();  // pieces may be under way, on memory of the caller's
+    sent = no_host_memory();  // pieces may be in flight, using the caller's memory
   }
   end_one(sent ? std::nullopt : std::optional(std::move(sent).error()));
   return answer;
@@ -105,10 +105,10 @@ result<void> staged_copy::allocate_stages() {
     std::size_t bytes = 0;
     for (std::size_t n = i; n < pieces_.size(); n += stages_.size())
       bytes = std::max(bytes, pieces_[n].end - pieces_[n].begin);
-    auto room = core_->allocate(memory_space::host, bytes);
-    if (!room) return std::move(room).error();
+    auto memory = core_->allocate(memory_space::host, bytes);
+    if (!memory) return std::move(memory).error();
     const auto elements = static_cast<std::int64_t>(bytes) / size_of(tensor_.type());
-    stages_[i] = any_tensor::owned(*std::move(room), tensor_.type(), shape{elements});
+    stages_[i] = any_tensor::owned(*std::move(memory), tensor_.type(), shape{elements});
     pieces_[i].has_stage = true;
   }
   return {};
@@ -130,7 +130,7 @@ any_tensor staged_copy::device_side_of(const piece& p) const {
 }
 
 result<void> staged_copy::send(piece& p) {
-  // What is short is staged by the caller, at once.
+  // The caller stages short pieces at once.
   const bool staged = inwards_ && bytes_ <= done_at_once_bytes;
   if (staged) copy_bytes(p, p.begin, p.end);
   memory::copy request{.from = stage_of(p), .to = device_side_of(p)};
@@ -158,13 +158,13 @@ result<void> staged_copy::send(piece& p) {
   return {};
 }
 
-// What is thrown comes before the request is published.
+// Exceptions come before the request is published.
 auto staged_copy::send_held(const piece& p, const memory::copy& request, completion done, bool open)
     -> result<device_core::sent_request> {
   try {
     return core_->send_held(
         request_type_of<memory::copy>(), &request, {}, lane_, std::move(done),
-        p.number == 0 ? device_core::no_room::as_configured : device_core::no_room::wait,
+        p.number == 0 ? device_core::if_full::as_configured : device_core::if_full::wait,
         p.end < bytes_ ? device_core::next_in_lane::follows : device_core::next_in_lane::is_unknown,
         open ? wire::hold::none : wire::hold::until_opened);
   } catch (const std::bad_alloc&) {
@@ -173,7 +173,7 @@ auto staged_copy::send_held(const piece& p, const memory::copy& request, complet
   }
 }
 
-// The piece that had the stage before has no more use for it.
+// The previous piece of the stage does not need it any more.
 void staged_copy::give_stage(std::size_t number) {
   if (number >= pieces_.size()) return;
   piece& p = pieces_[number];
@@ -186,24 +186,24 @@ void staged_copy::give_stage(std::size_t number) {
   if (ready) begin(p);
 }
 
-// Of a piece that was sent closed: its stage is its own now.
+// For a piece that was sent closed and now owns its stage.
 void staged_copy::begin(piece& p) {
   if (!inwards_) return open(p);
   {
-    // Of its own, beside the piece's: a device that stops ends the piece while its bytes move.
+    // A reference beside the piece's own: a device that stops ends the piece while its bytes move.
     const std::lock_guard lock(mutex_);
     ++under_way_;
   }
   move_bytes(p);
 }
 
-// With the mutex, so that the device does not give the slot to another request meanwhile.
+// With the mutex, so that the device does not reuse the slot meanwhile.
 void staged_copy::open(piece& p) {
   const std::lock_guard lock(mutex_);
   if (!p.lost) core_->open(p.slot);
 }
 
-// Between the program's memory and the stage.
+// Moves bytes between the program's memory and the stage.
 void staged_copy::move_bytes(piece& p) {
   const auto parts = static_cast<std::uint32_t>((p.end - p.begin + part_bytes - 1) / part_bytes);
   p.parts_left.store(parts, std::memory_order_relaxed);
@@ -240,7 +240,7 @@ void staged_copy::on_moved(piece& p) {
   end_one(std::nullopt);
 }
 
-// With the reactor's role, or of a piece that was refused.
+// With the reactor's role, or for a piece that was refused.
 void staged_copy::on_done(piece& p, error* failure) {
   if (inwards_ || failure != nullptr) {
     if (failure != nullptr && core_->watch().gone()) {
@@ -261,8 +261,8 @@ void staged_copy::end_one(std::optional<error> failure) {
     if (failure && !failure_) failure_ = std::move(failure);
     if (--under_way_ != 0) return;
   }
-  // The next copy gets first what is given back last: what this one used first, and processors are
-  // the likeliest to have no more in caches of their own.
+  // The next copy gets the last stage given back first: this copy used it first, so it is the least
+  // likely to be in a processor's own cache.
   while (!stages_.empty())
     stages_.pop_back();
   if (failure_) {

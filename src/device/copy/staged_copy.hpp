@@ -17,24 +17,24 @@
 
 namespace troupe {
 
-/// A copy between a program's own memory and a device, through staging memory that both share: a
-/// request for each *piece*, whose bytes the device's `copy_pool` moves between the program's
-/// memory and a *stage*, in parts, while the worker copies other pieces. A packed tensor goes in
-/// pieces of up to a few MiB; any other layout in one piece, because its elements do not lie in
-/// order.
+/// A copy between the program's own memory and a device, through staging memory that both share. It
+/// sends a request for each *piece*; the device's `copy_pool` moves the bytes of a piece between
+/// the program's memory and a *stage*, in parts, while the worker copies other pieces. A packed
+/// tensor has pieces of up to a few MiB; any other layout is one piece, because its elements are
+/// not in order.
 ///
-/// All pieces are sent at once, so that whatever is sent after the copy comes after all of it. A
-/// piece whose stage is not ready is sent closed, and is opened (`device_core::open`) when the
-/// stage is full (in) or empty (out). Whoever starts a copy returns then, unless there is no room
-/// for all pieces in the mailbox: it waits for that.
+/// All pieces are sent at once, so that a later request comes after the whole copy. A piece whose
+/// stage is not ready is sent closed, and is opened (`device_core::open`) when the stage is full
+/// (in) or empty (out). The call that starts a copy then returns, unless the mailbox has no slots
+/// for all pieces: it waits for them.
 ///
-/// If the first piece is refused nothing has been copied. Any other failure ends the copy with that
-/// error once all pieces that were sent have ended.
+/// If the first piece is refused, nothing has been copied. Any other failure ends the copy with
+/// that error once all pieces that were sent have ended.
 ///
-/// Lives until its last piece has ended: each piece under way holds a reference. `mutex_` guards
-/// what pieces share. A stage has one owner at a time: the threads that move its bytes (the last of
-/// them has what all others wrote: `parts_left`, acq_rel), or the worker, between `open` and the
-/// completion.
+/// Lives until its last piece has ended: each piece in flight holds a reference. `mutex_` guards
+/// the state that pieces share. A stage has one owner at a time: the threads that move its bytes
+/// (the last of them sees what the others wrote: `parts_left`, acq_rel), or the worker, between
+/// `open` and the completion.
 class staged_copy : public std::enable_shared_from_this<staged_copy> {
  public:
   [[nodiscard]] static future<void> in(std::shared_ptr<device_core> core,
@@ -55,9 +55,9 @@ class staged_copy : public std::enable_shared_from_this<staged_copy> {
     // Guarded by the mutex until both are true.
     bool sent = false;
     bool has_stage = false;
-    std::uint16_t slot = 0;  // to be opened; known once it is sent
-    bool lost = false;       // with its device: there is nothing to open any more
-    // Apart from what all look at: each part writes it.
+    std::uint16_t slot = 0;  // the slot to open; known once it is sent
+    bool lost = false;       // with its device: there is no slot to open any more
+    // On a cache line of its own: each part writes it.
     alignas(64) std::atomic<std::uint32_t> parts_left{0};
   };
 
@@ -92,7 +92,7 @@ class staged_copy : public std::enable_shared_from_this<staged_copy> {
   std::vector<any_tensor> stages_;  // piece n has stage n % size
 
   alignas(64) std::mutex mutex_;
-  // Pieces, those whose bytes move into the device, and one for whoever starts the copy.
+  // Counts pieces, those whose bytes move into the device, and one for the starting call.
   std::size_t under_way_ = 1;
   std::optional<error> failure_;
   promise<void> done_;

@@ -17,12 +17,12 @@ namespace {
 
 using word = __m128i;
 constexpr std::size_t line_bytes = 4 * sizeof(word);
-// Far enough for memory to answer, near enough for the first cache to keep.
+// Far enough for memory to answer, near enough to stay in the first-level cache.
 constexpr std::size_t fetch_distance = 16 * line_bytes;
 
 enum class source { in_caches, past_caches };
 
-/// Calls `store` for each of the words of all whole lines. \returns the bytes that were copied
+/// Calls `store` for each word of all whole lines. \returns the number of bytes copied
 template <source Source, class Store>
 std::size_t copy_lines(std::byte* to, const std::byte* from, std::size_t bytes,
                        Store store) noexcept {
@@ -59,7 +59,7 @@ bool can_share_lines() noexcept {
   return can;
 }
 
-// To processors that do not know the instruction it is one that does nothing.
+// Processors without the instruction execute it as a no-op.
 [[gnu::target("cldemote")]] void copy_into_shared_cache(std::byte* to, const std::byte* from,
                                                         std::size_t bytes) noexcept {
   if (bytes == 0) return;
@@ -73,12 +73,12 @@ void copy_past_caches(std::byte* to, const std::byte* from, std::size_t bytes) n
       (sizeof(word) - reinterpret_cast<std::uintptr_t>(to) % sizeof(word)) % sizeof(word);
   const std::size_t head = std::min(bytes, before);
   std::memcpy(to, from, head);
-  // A cache line at a time: it leaves as a whole.
+  // Writes whole cache lines.
   const auto stream = [](word* target, word value) { _mm_stream_si128(target, value); };
   const std::size_t done =
       head + copy_lines<source::in_caches>(to + head, from + head, bytes - head, stream);
   std::memcpy(to + done, from + done, bytes - done);
-  // Such stores are ordered with no others, not even by a release.
+  // Such stores are not ordered with others, not even by a release.
   _mm_sfence();
 }
 

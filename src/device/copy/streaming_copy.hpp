@@ -4,21 +4,21 @@
 
 namespace troupe {
 
-// From a processor's own caches bytes come to a GPU at half the rate of its link: what it reads
-// next must lie in the cache that all processors share, or in memory.
+// A GPU reads bytes from a processor's own caches at half the rate of its link: the bytes that it
+// reads next must lie in the shared cache, or in memory.
 
-/// Whether this processor gives up lines of its own caches when told to (CLDEMOTE).
+/// Whether this processor demotes lines of its own caches on request (CLDEMOTE).
 [[nodiscard]] bool can_share_lines() noexcept;
 
-/// Copies bytes for a device, into the cache that all processors share where `can_share_lines()`.
-/// Takes nothing from the bandwidth of memory, which the device reads with.
+/// Copies bytes for a device, into the cache that all processors share if `can_share_lines()`. Uses
+/// no memory bandwidth, which the device needs for reading.
 void copy_into_shared_cache(std::byte* to, const std::byte* from, std::size_t bytes) noexcept;
 
-/// Copies bytes for a device, into memory. Visible to whoever sees a later store of this thread.
+/// Copies bytes for a device, into memory. Visible to a thread that sees a later store of this one.
 void copy_past_caches(std::byte* to, const std::byte* from, std::size_t bytes) noexcept;
 
-/// Copies bytes of a device's, which writes others in their place next: the source stays out of all
-/// caches but the first. What lies in the others holds up a GPU that writes there as much.
+/// Copies bytes of a device, which then overwrites the source: the source stays out of all caches
+/// but the first-level one. Lines in the other caches would slow down the GPU's writes as much.
 void copy_from_device(std::byte* to, const std::byte* from, std::size_t bytes) noexcept;
 
 }  // namespace troupe

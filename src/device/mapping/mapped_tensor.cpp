@@ -1,4 +1,4 @@
-// Mapping a tensor for the program: a request holds its place in the worker until it is unmapped.
+// Maps a tensor for the program: a request keeps its place in the order until it is unmapped.
 
 #include "device/submission/device_core.hpp"
 #include "os/fork_count.hpp"
@@ -19,9 +19,9 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
-/// The two flags that program and worker share, and the lane that the request has: until it is
-/// given back, or, where nobody got it, until the request has ended, which other requests may hold
-/// up for long.
+/// The two flags that program and worker share, and the lane of the request. The lane is held until
+/// the tensor is unmapped, or, if the caller never got it, until the request has ended, which other
+/// requests may delay for long.
 class held_place {
  public:
   held_place(std::weak_ptr<device_core> core, any_tensor flags, std::uint8_t lane)
@@ -40,18 +40,18 @@ class held_place {
   [[nodiscard]] any_tensor ended_flag() const { return flags_.slice(0, 1, 2).value(); }
   [[nodiscard]] std::uint8_t lane() const noexcept { return lane_; }
 
-  // Acquire: what the requests before it wrote, if the CPU wrote it, is visible.
+  // Acquire: the CPU's writes of earlier requests are visible.
   [[nodiscard]] bool has_begun() const noexcept {
     return begun().load(std::memory_order_acquire) != 0;
   }
 
   [[nodiscard]] bool is_copy() const noexcept { return made_in_ != os::fork_count(); }
 
-  /// Lets what waits go on; `how` is one of `lane::map`'s. From any thread. In a forked process it
-  /// does nothing: the flags are shared with the one that the tensor was lent to.
+  /// Lets waiting requests continue; `how` is one of `lane::map`'s. From any thread. In a forked
+  /// process it does nothing: the flags are shared with the process that has the mapping.
   void leave(std::uint32_t how) noexcept {
     if (left_.exchange(true) || is_copy()) return;
-    // Release: what the program wrote is visible to whoever sees the flag.
+    // Release: the program's writes are visible to a thread that sees the flag.
     ended().store(how, std::memory_order_release);
     if (const auto core = core_.lock()) core->wake_worker();
     if (how == lane::map::given_back) leave_lane();
@@ -74,7 +74,7 @@ class held_place {
   std::weak_ptr<device_core> core_;
   any_tensor flags_;
   std::uint8_t lane_;
-  // Each only has one thread do it.
+  // Each makes sure that only one thread acts.
   std::atomic<bool> left_{false};
   std::atomic<bool> has_lane_{true};
 };
@@ -83,7 +83,7 @@ class held_place {
 
 struct mapped_tensor::parts {
   ~parts() { unmap(); }
-  /// A forked process has the mapping, and the driver's view of it, in common with the first.
+  /// A forked process shares the mapping, and the driver's view of it, with its parent.
   void unmap() noexcept {
     if (place && place->is_copy()) {
       [[maybe_unused]] const slab_view* const left = view.release();
@@ -92,7 +92,7 @@ struct mapped_tensor::parts {
   }
 
   any_tensor tensor;                // keeps the memory
-  std::unique_ptr<slab_view> view;  // null where the program reaches it anyway
+  std::unique_ptr<slab_view> view;  // null if the program can access it anyway
   std::byte* address = nullptr;
   std::shared_ptr<held_place> place;
 };
@@ -120,7 +120,7 @@ void mapped_tensor::unmap() noexcept {
 
 namespace {
 
-// How the program reaches the tensor's memory.
+// Makes the tensor's memory accessible to the program.
 result<void> make_reachable(mapped_tensor::parts& to, memory_pool& pool, bool writable) {
   const any_tensor& t = to.tensor;
   to.address = t.address();
@@ -135,7 +135,7 @@ result<void> make_reachable(mapped_tensor::parts& to, memory_pool& pool, bool wr
   return {};
 }
 
-/// What `lend` has to answer, by whoever comes first: the device thread, or the request's end.
+/// The answer of `map`, given by the device thread or by the request's end, whichever is first.
 struct answer {
   explicit answer(completion_driver& helper) : source(&helper) {}
 
@@ -144,7 +144,7 @@ struct answer {
   std::mutex mutex;
 
   void fail(error why) {
-    std::unique_ptr<mapped_tensor::parts> ending;  // given back without the lock
+    std::unique_ptr<mapped_tensor::parts> ending;  // unmapped without the lock
     promise<mapped_tensor> failing(detail::no_state);
     {
       const std::lock_guard lock(mutex);
@@ -169,7 +169,7 @@ struct answer {
   }
 };
 
-// The program has the tensor for as long as it likes.
+// The program may keep the mapping for any time.
 constexpr std::chrono::nanoseconds unlimited = std::chrono::nanoseconds::max();
 
 }  // namespace

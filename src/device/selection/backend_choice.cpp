@@ -14,14 +14,14 @@
 namespace troupe {
 namespace {
 
-// The program's side of a backend; the worker loads the same file for its own.
+// The program's side of a backend; the worker loads the same file for its side.
 class provider {
  public:
   static result<provider> load(const std::string& plugin) {
     if (const std::string lack = worker::lack_of_bytes(plugin); !lack.empty()) {
       return error{.code = errc::library_missing, .message = fmt::format("backend {}", lack)};
     }
-    // Never closed: the driver behind it keeps threads of its own.
+    // Never closed: the driver behind it has threads of its own.
     void* library = ::dlopen(plugin.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {
       return error{.code = errc::library_missing,
@@ -80,7 +80,7 @@ result<opened_device> open_by_uuid(const provider& from, const std::string& uuid
   std::vector<const device_description*> meant;
   std::string there;
   for (const device_description& one : *devices) {
-    // The beginning will do, as in CUDA_VISIBLE_DEVICES.
+    // A unique beginning is enough, as in CUDA_VISIBLE_DEVICES.
     if (!uuid.empty() && one.uuid.starts_with(uuid)) meant.push_back(&one);
     there += fmt::format("{}{} ({})", there.empty() ? "" : ", ", one.uuid, one.name);
   }
@@ -95,7 +95,7 @@ result<opened_device> open_by_uuid(const provider& from, const std::string& uuid
                                       meant.size(), uuid, there)};
 }
 
-std::uint64_t room_of(device_source& device) {
+std::uint64_t free_bytes_of(device_source& device) {
   const auto now = device.level();
   return now ? now->free : device.description().memory_bytes;
 }
@@ -104,7 +104,7 @@ result<opened_device> open_any(const provider& from, std::span<const std::string
   auto devices = from.devices();
   if (!devices) return std::move(devices).error();
   opened_device best;
-  std::pair<bool, std::uint64_t> best_rank;  // nobody else has it, free bytes
+  std::pair<bool, std::uint64_t> best_rank;  // unused by other devices, free bytes
   std::string problems;
   for (const device_description& one : *devices) {
     auto opened = from.open(one.ordinal);
@@ -112,7 +112,8 @@ result<opened_device> open_any(const provider& from, std::span<const std::string
       problems += fmt::format("; {}", opened.error().message);
       continue;
     }
-    const std::pair rank(std::ranges::find(in_use, one.uuid) == in_use.end(), room_of(**opened));
+    const std::pair rank(std::ranges::find(in_use, one.uuid) == in_use.end(),
+                         free_bytes_of(**opened));
     if (best && rank <= best_rank) continue;
     best = *std::move(opened);
     best_rank = rank;
@@ -163,7 +164,7 @@ result<chosen_backend> choose_backend(std::int32_t ordinal, const device_config&
                                       std::span<const std::string> in_use) {
   if (!config.backend_path.empty()) {
     auto chosen = open_in(config.backend_path, ordinal, config, in_use);
-    // The worker that cannot load it says so.
+    // The worker that cannot load it reports why.
     if (chosen || chosen.error().code != errc::library_missing) return chosen;
     return without_devices(config.backend_path);
   }

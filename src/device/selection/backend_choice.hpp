@@ -15,22 +15,23 @@
 // Exported for `troupe info`.
 namespace troupe {
 
-/// What serves a device: a backend's plugin and, where that brings devices of its own, which one.
+/// The backend of a device: its plugin and, if that has devices of its own, the chosen one.
 struct chosen_backend {
   std::string plugin;
   std::shared_ptr<device_source> source{};  ///< null: the device's memory is the program's
   device_description description{};         ///< with a UUID where there is a source
 };
 
-/// Takes what `config.backend` and `config.gpu` say for the device of that number; `automatic` is
-/// CUDA where that GPU can be used, else the CPU, unless the environment variable TROUPE_BACKEND
-/// says "cpu" or "cuda". `in_use` are UUIDs that `gpu_choice::any` takes last.
-/// \errors `invalid_argument` for another value of that variable, or for the beginning of several
-/// UUIDs; why CUDA cannot be had, where it was asked for: `library_missing`, `device_unavailable`
+/// Chooses the backend of a device by `config.backend` and `config.gpu`; `automatic` is CUDA if
+/// that GPU can be used, else the CPU, unless the environment variable TROUPE_BACKEND is "cpu" or
+/// "cuda". `in_use` are UUIDs that `gpu_choice::any` takes last.
+/// \errors `invalid_argument` for another value of that variable, or if several UUIDs begin with
+/// the given text; if CUDA was asked for and cannot be used: `library_missing`,
+/// `device_unavailable`
 [[nodiscard]] TROUPE_EXPORT result<chosen_backend> choose_backend(
     std::int32_t ordinal, const device_config& config, std::span<const std::string> in_use = {});
 
-/// The devices of the CUDA backend. \errors why there are none, with what was tried
+/// The devices of the CUDA backend. \errors the reason if there are none, with what was tried
 [[nodiscard]] TROUPE_EXPORT result<std::vector<device_description>> cuda_devices();
 
 }  // namespace troupe

@@ -18,9 +18,9 @@ namespace troupe {
 namespace {
 
 constexpr std::int32_t largest_ordinal = 63;
-// What a cache line holds: host tensors lie beside each other without sharing one.
+// The size of a cache line: adjacent host tensors do not share one.
 constexpr std::uint64_t host_granule_bytes = 64;
-// How long a system that shuts down lets its devices finish what they have, all together.
+// How long a system that shuts down waits for all its devices together to finish their requests.
 constexpr auto drain_timeout = std::chrono::seconds(5);
 
 error has_shut_down() {
@@ -34,7 +34,7 @@ std::shared_ptr<device_registry> registry_of(system& s) {
   return found;
 }
 
-// Why a device with another configuration cannot take the place of this one, if so.
+// Returns the reason if a device with another configuration cannot replace this one.
 std::optional<error> keeps_its_place(device_core& there) {
   if (there.watch().state() != device_state::stopped) {
     return error{
@@ -51,7 +51,7 @@ std::optional<error> keeps_its_place(device_core& there) {
                .device = there.ordinal()};
 }
 
-// Ends for good with this: it would have its number twice.
+// Ends the old device for good when destroyed: two devices must not have the same number.
 struct replaced_device {
   std::shared_ptr<device_core> core;
 
@@ -66,7 +66,8 @@ struct replaced_device {
 
 }  // namespace
 
-// While it lives others wait for the device of this number. Begins under the lock and ends without.
+// While it exists, other threads wait for the device of this number. Constructed with the lock,
+// destroyed without it.
 class device_registry::making {
  public:
   making(device_registry& home, std::int32_t ordinal) : home_(home), ordinal_(ordinal) {
@@ -94,7 +95,8 @@ result<std::shared_ptr<device_core>> device_registry::make(std::int32_t ordinal,
                                         ordinal)};
   }
   if (auto why = not_a_worker()) return *std::move(why);
-  // Goes last, when whoever waits has the new one: its thread may be among them.
+  // Destroyed last, when waiting threads have the new device: the old one's thread may be among
+  // them.
   replaced_device before;
   std::unique_lock lock(mutex_);
   made_.wait(lock, [&] { return !in_the_making_.contains(ordinal); });
@@ -121,7 +123,7 @@ result<std::shared_ptr<device_core>> device_registry::make(std::int32_t ordinal,
   return made;
 }
 
-// Nobody else knows it yet.
+// The device is not shared yet.
 result<std::shared_ptr<device_core>> device_registry::make_one(std::int32_t ordinal,
                                                                const device_config& config,
                                                                system& owner) {
@@ -154,7 +156,7 @@ void device_registry::stop() noexcept {
   std::map<std::int32_t, std::shared_ptr<device_core>> devices;
   {
     std::unique_lock lock(mutex_);
-    ended_ = true;  // for those who have found this before the system gave it up
+    ended_ = true;  // for callers that got the registry before the system let it go
     made_.wait(lock, [this] { return in_the_making_.empty(); });
     devices.swap(devices_);
   }

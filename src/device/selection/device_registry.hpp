@@ -13,22 +13,22 @@
 
 namespace troupe {
 
-/// The devices of a system, and the host memory that they share. Stopped with the system.
+/// The devices of a system, and the host memory that they share. They stop with the system.
 ///
-/// Making a device may take long: it is done without the lock, and whoever wants the same one waits
-/// for it. Nor is a device let go of under the lock, because that waits for its thread, whose
-/// continuations may want one.
+/// Making a device may take long, so it happens without the lock; other threads that want the same
+/// device wait for it. Nor is a device destroyed under the lock, because that waits for its thread,
+/// whose continuations may ask for a device.
 class device_registry final : public system_service {
  public:
   static constexpr std::string_view key = "devices";
 
   enum class if_there : bool { take_it, refuse };
 
-  /// Makes a device, unless there is one of this number that is to be taken, also where it has
-  /// stopped: it can be restarted. Another one takes the place of one that has stopped, unless that
-  /// has given up and its memory is in use.
-  /// \errors `invalid_argument` when there is one that is not to go, or the number cannot be;
-  /// `device_stopped` once the system has shut down
+  /// Makes a device, or returns the existing one of this number if it may be taken, even if it has
+  /// stopped: it can be restarted. A new device replaces a stopped one, unless that one has given
+  /// up and its memory is in use.
+  /// \errors `invalid_argument` if the existing device cannot be replaced, or the number is
+  /// invalid; `device_stopped` once the system has shut down
   [[nodiscard]] result<std::shared_ptr<device_core>> make(std::int32_t ordinal,
                                                           const device_config& config,
                                                           system& owner, if_there there);
@@ -47,8 +47,8 @@ class device_registry final : public system_service {
   std::map<std::int32_t, std::shared_ptr<device_core>> devices_;
   std::set<std::int32_t> in_the_making_;
   std::condition_variable made_;
-  // Taken before `mutex_`, until a device is among the others: alone by those who want a GPU that
-  // no other device has, together by all others.
+  // Locked before `mutex_`, until a device is registered: exclusively to find a GPU that no other
+  // device has, shared otherwise.
   std::shared_mutex choice_;
   const std::shared_ptr<ending_devices> ends_ = std::make_shared<ending_devices>();
 };

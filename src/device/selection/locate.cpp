@@ -18,8 +18,8 @@ fs::path folder_of_this_library() {
   return failed ? fs::path(info.dli_fname).parent_path() : file.parent_path();
 }
 
-// Both layouts, of an install and of a build folder, have the same shape: <root>/lib beside
-// <root>/libexec; a program that holds the library lies in <root>/bin.
+// An install and a build folder have the same layout: <root>/lib beside <root>/libexec; a program
+// that contains the library lies in <root>/bin.
 fs::path in_root(const fs::path& relative) { return folder_of_this_library() / ".." / relative; }
 
 }  // namespace

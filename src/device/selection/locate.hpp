@@ -8,11 +8,11 @@
 
 namespace troupe {
 
-// The files beside this library: `../libexec/troupe` and `troupe/` from the folder of the shared
-// library, or of the program that it is linked into. Exported for `troupe info`.
+// The files beside this library: `../libexec/troupe` and `troupe/`, relative to the folder of the
+// shared library, or of the program that it is linked into. Exported for `troupe info`.
 
-/// The worker that the config names, else the program itself where it has operations of its own,
-/// else the one beside this library.
+/// The worker named by the config, else the program itself if it has operations of its own, else
+/// the worker beside this library.
 [[nodiscard]] TROUPE_EXPORT std::string worker_executable(const device_config& config);
 
 /// The plugin of a backend, by its name ("cpu", "cuda").

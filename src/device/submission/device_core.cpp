@@ -21,20 +21,20 @@
 namespace troupe {
 namespace {
 
-// A page: what the rights of can be changed, so that any buffer can be frozen by itself.
+// A page: the smallest unit whose access rights can change, so that any buffer can be frozen alone.
 constexpr std::uint64_t device_granule_bytes = 4096;
 constexpr std::uint32_t largest_capacity = 16 * 1024;
-// A request counts its bytes in 32 bits.
+// A request's size is a 32-bit number.
 constexpr std::uint64_t largest_mailbox_bytes = std::numeric_limits<std::uint32_t>::max();
 
-// One processor moves a fifth of what a GPU's link takes. The other processors have the program's
-// own work and the worker; where the CPU computes, all but one.
+// One processor moves a fifth of what a GPU's link carries. A GPU gets three quarters of the
+// processors; the program and the worker need the rest. The CPU backend computes on all but one.
 unsigned copy_threads(bool on_device) noexcept {
   constexpr unsigned enough = 12;
   return on_device ? std::clamp(std::thread::hardware_concurrency() * 3 / 4, 1U, enough) : 1U;
 }
 
-// Workers may be in another folder, and the program may go to another one before the next starts.
+// Workers may run in another folder, and the program may change its own before the next one starts.
 result<std::string> absolute_path(std::string_view setting, const std::string& path) {
   std::error_code failed;
   const std::filesystem::path whole = std::filesystem::absolute(path, failed).lexically_normal();
@@ -71,7 +71,7 @@ device_core::device_core(std::int32_t ordinal, device_config config,
 device_core::~device_core() = default;
 
 void device_core::let_go(device_core* unused) noexcept {
-  // In a forked process nothing of it can end.
+  // In a forked process no part of the device can be ended.
   if (unused->completions_ && unused->completions_->is_copy()) return;
   const auto free_it = [unused, ends = unused->ends_] {
     delete unused;
@@ -135,11 +135,12 @@ result<std::shared_ptr<device_core>> device_core::create(std::int32_t ordinal,
 
 result<std::shared_ptr<device_core>> device_core::create_with(
     chosen_backend backend, std::int32_t ordinal, const device_config& asked,
-    std::shared_ptr<memory_pool> host_memory, supervisor_environment& around) {
+    std::shared_ptr<memory_pool> host_memory, supervisor_environment& environment) {
   device_config config = asked;
-  // A second process would be refused its context again and again.
+  // The driver would refuse a context to a second process again and again.
   if (backend.description.one_process) config.standby = false;
-  // Nothing could end it, and who stands at a breakpoint is not to be condemned for that.
+  // A worker thread cannot be killed, and a user at a breakpoint must not lose his device to a
+  // limit.
   if (config.isolation == isolation::thread) config.run_limit = std::chrono::nanoseconds::max();
   std::shared_ptr<device_core> core(new device_core(ordinal, config, std::move(host_memory)),
                                     &device_core::let_go);
@@ -169,7 +170,8 @@ result<std::shared_ptr<device_core>> device_core::create_with(
         };
         const auto alive = home.lock();
         if (!alive) return clear(unused);
-        // Whether it worked or the device is gone: either way no worker has it read-only any more.
+        // Success or a device that is gone: either way no worker maps the buffer read-only any
+        // more.
         (void)alive->watch().protect(unused, false).then([clear, unused](const result<void>&) {
           clear(unused);
         });
@@ -202,27 +204,27 @@ result<std::shared_ptr<device_core>> device_core::create_with(
                                                      .blobs = &core->blobs_,
                                                      .backend = std::move(backend),
                                                      .wakes = wakes->get(),
-                                                     .around = &around});
+                                                     .environment = &environment});
   if (auto begun = core->supervisor_->begin(); !begun) return std::move(begun).error();
   return core;
 }
 
 void device_core::set_guards(std::shared_ptr<device_guards> guards) {
   guards_ = std::move(guards);
-  supervisor_->tell_of_life({.has_stopped =
-                                 [told = guards_](const error& why, bool by_request) {
-                                   told->device_has_stopped(why, by_request);
-                                 },
-                             .is_restarted = [told = guards_] { told->device_is_restarted(); }});
+  supervisor_->report_life_to(
+      {.has_stopped = [guards = guards_](
+                          const error& why,
+                          bool by_request) { guards->device_has_stopped(why, by_request); },
+       .is_restarted = [guards = guards_] { guards->device_is_restarted(); }});
 }
 
-// With the role: of the bytes that were sent. `use` gets null where they say something else by now.
+// With the role. Decodes the bytes that were sent; `use` gets null if they no longer decode.
 template <class Use>
 void device_core::with_request(std::uint16_t slot, Use&& use) const {
   const request_type& type = *completions_->at(slot).type;
-  std::vector<std::byte> room(type.bytes + type.alignment);
-  void* at = room.data();
-  std::size_t left = room.size();
+  std::vector<std::byte> storage(type.bytes + type.alignment);
+  void* at = storage.data();
+  std::size_t left = storage.size();
   at = std::align(type.alignment, type.bytes, at, left);
   type.construct(type.context, at);
   const auto destroy = [&type](void* made) { type.destroy(type.context, made); };
@@ -250,10 +252,10 @@ bool device_core::keeps_outputs(std::uint16_t slot, errc code) const {
 void device_core::complete_error(std::uint16_t slot, error& failure) {
   const record& r = completions_->at(slot);
   failure.device = ordinal_;
-  // One that a lost worker left behind names that worker's generation, although the next one
-  // serves.
+  // The error of a request that a lost worker left behind names that worker's generation, although
+  // the next worker serves.
   if (failure.generation == 0) failure.generation = supervisor_->generation();
-  // The one reason for which a worker says so of a request.
+  // A worker reports a single reason for not knowing a request; the supervisor knows the whole one.
   if (failure.code == errc::library_missing && failure.library.empty() && !supervisor_->gone()) {
     error why = supervisor_->why_unknown(*r.type);
     failure.code = why.code;
@@ -261,16 +263,16 @@ void device_core::complete_error(std::uint16_t slot, error& failure) {
     failure.library = std::move(why.library);
   }
   if (!failure.request.empty()) return;
-  // Failures are rare and requests are many: the text is made from the bytes that were sent.
+  // Failures are rare and requests are many: the text is decoded from the sent bytes only now.
   with_request(slot, [&](const void* request) {
     failure.request = request != nullptr ? print(*r.type, request) : std::string(r.type->name);
   });
 }
 
 future<bool> device_core::cancel(sent_request one) {
-  promise<bool> told;
-  future<bool> cancelled = told.get_future();
-  supervisor_->execute([this, one, told = std::move(told)]() mutable {
+  promise<bool> answer;
+  future<bool> cancelled = answer.get_future();
+  supervisor_->execute([this, one, answer = std::move(answer)]() mutable {
     completions_->take_role();
     completions_->poll();
     const record& r = completions_->at(one.slot);
@@ -281,14 +283,14 @@ future<bool> device_core::cancel(sent_request one) {
           one.slot, {.code = errc::cancelled, .message = "cancelled before it was run"});
     }
     completions_->leave_role();
-    told.set_value(can_be);
+    answer.set_value(can_be);
   });
   return cancelled;
 }
 
 namespace {
 
-// Owned by whoever has the lanes.
+// The holder of the lanes owns the name.
 device_core::library_lanes with_name(std::string_view library,
                                      std::shared_ptr<detail::lane_group> lanes) {
   struct named_lanes {
@@ -302,10 +304,10 @@ device_core::library_lanes with_name(std::string_view library,
 }  // namespace
 
 device_core::library_lanes device_core::lanes_of(std::string_view library) {
-  // There may be any number of names. What follows from the name is the same for the same name.
+  // There may be any number of names. Beyond this many, lanes are derived from the name alone.
   constexpr auto most_kept = std::size_t{2} * wire::max_lanes;
   const int wanted = config_.lanes.what == lane_policy::kind::pool ? config_.lanes.lanes : 1;
-  // In a forked process, where nothing is sent, whoever had the lock may not be there.
+  // A forked process sends nothing, and the thread that held the lock may not exist in it.
   if (completions_->is_copy()) return new_lanes_of(library, wanted);
   const std::lock_guard lock(lanes_mutex_);
   const auto found = lanes_.find(std::string(library));
@@ -335,7 +337,7 @@ std::shared_ptr<detail::lane_group> device_core::new_lanes(int n) {
                     n);
 }
 
-// `n` lanes that follow each other, round and round.
+// Makes a group of `n` consecutive lanes, modulo the number of lanes.
 std::shared_ptr<detail::lane_group> device_core::lanes_from(std::uint32_t first, int n) {
   std::vector<std::uint8_t> lanes(static_cast<std::size_t>(std::clamp(n, 1, wire::max_lanes)));
   for (std::uint8_t& lane : lanes)
@@ -370,7 +372,7 @@ result<detail::buffer_ref> device_core::allocate(memory_space space, std::uint64
 void device_core::await_senders() const noexcept {
   for (std::uint32_t slot = 0; slot < requests_->capacity(); ++slot) {
     const record& r = completions_->at(static_cast<std::uint16_t>(slot));
-    // A sender is there for a microsecond, in which it waits for nobody and calls nobody back.
+    // A sender is in this state for a microsecond, and neither waits nor calls back meanwhile.
     detail::yielding_wait wait;
     while (r.on_its_way.load(std::memory_order_seq_cst))
       wait.step();

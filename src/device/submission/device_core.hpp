@@ -29,8 +29,8 @@ namespace troupe {
 
 enum class placement : std::uint8_t;
 
-/// How many devices are about to end, of which some by themselves, see `device_core::let_go`.
-/// Shared by them and by whoever wants to outlive them.
+/// Counts the devices that are about to end, some of them on their own threads; see
+/// `device_core::let_go`. Shared by these devices and by an owner that must outlive them.
 class ending_devices {
  public:
   void add(int n) {
@@ -59,43 +59,43 @@ class device_core {
   /// The same with a backend that was chosen, in an environment that a test may simulate.
   [[nodiscard]] static result<std::shared_ptr<device_core>> create_with(
       chosen_backend backend, std::int32_t ordinal, const device_config& config,
-      std::shared_ptr<memory_pool> host_memory, supervisor_environment& around);
+      std::shared_ptr<memory_pool> host_memory, supervisor_environment& environment);
   ~device_core();
 
-  /// What becomes of a request that finds the mailbox full.
-  enum class no_room : bool {
+  /// How to treat a request that finds the mailbox full.
+  enum class if_full : bool {
     as_configured,
-    wait,  ///< it waits for room, however the device is configured
+    wait,  ///< it waits for a slot, however the device is configured
   };
 
-  /// Whether a lane has more to do once a request has ended, and is not to stop for its mark, which
-  /// then comes a little later: for requests that take much longer than that.
+  /// Whether another request follows in the lane. If so, the lane does not stop for this one's
+  /// mark, which then arrives a little later: for requests that take much longer than that.
   enum class next_in_lane : bool { is_unknown, follows };
 
-  /// Checks a request, and sends it; the request is used up. `done` is called exactly once, at once
-  /// when the request is refused. An empty `done` makes it a `tell`.
-  /// \returns why it was refused, when it was
+  /// Checks a request and sends it; the request is consumed. `done` is called exactly once,
+  /// immediately if the request is refused. An empty `done` makes it a `tell`.
+  /// \returns the reason if it was refused
   result<void> send(const request_type& type, const void* request, const request_options& options,
-                    std::uint8_t lane, completion&& done, no_room full = no_room::as_configured,
+                    std::uint8_t lane, completion&& done, if_full full = if_full::as_configured,
                     next_in_lane next = next_in_lane::is_unknown) {
     auto sent =
         send_held(type, request, options, lane, std::move(done), full, next, wire::hold::none);
     if (!sent) return std::move(sent).error();
     return {};
   }
-  /// Where a request that was sent is: its slot, until the ticket is another one's.
+  /// Identifies a request that was sent: its slot, valid until the slot gets another ticket.
   struct sent_request {
     std::uint16_t slot = 0;
     std::uint64_t ticket = 0;
   };
-  /// The same, for one that may have its place in the order of all before its worker may begin it.
-  /// \returns also the slot to `open`, where `held` is `until_opened`
+  /// The same, for a request that may take its place in the order before its worker may begin it.
+  /// \returns also the slot to `open` if `held` is `until_opened`
   result<sent_request> send_held(const request_type& type, const void* request,
                                  const request_options& options, std::uint8_t lane,
-                                 completion&& done, no_room full, next_in_lane next,
+                                 completion&& done, if_full full, next_in_lane next,
                                  wire::hold held);
-  /// What was stored before is visible to the request. Each request that was sent closed is opened
-  /// once, also when it has been answered early; it is not opened when the device has gone.
+  /// The request sees all stores made before this call. Each request that was sent closed is opened
+  /// once, even if it was answered early; none is opened after the device has gone.
   void open(std::uint16_t slot) noexcept { requests_->open(slot); }
 
   [[nodiscard]] bool would_wait() noexcept {
@@ -104,48 +104,49 @@ class device_core {
     return !requests_->has_free_slot();
   }
 
-  /// Cancels it unless it has begun. From any thread: the device thread looks at the record, and
-  /// says whether it was cancelled.
+  /// Cancels the request unless it has begun. From any thread: the device thread looks at the
+  /// record, and the future says whether the request was cancelled.
   future<bool> cancel(sent_request one);
 
-  /// The lanes of a library, by the device's policy, and its name, which lives as long as they do.
+  /// The lanes of a library, chosen by the device's policy, and its name, which lives as long as
+  /// they do.
   struct library_lanes {
     std::string_view library;
     std::shared_ptr<detail::lane_group> lanes;
   };
-  /// The same for the same name.
+  /// Returns the same lanes for the same name.
   [[nodiscard]] library_lanes lanes_of(std::string_view library);
-  /// `n` of its own.
+  /// Returns `n` lanes of its own.
   [[nodiscard]] library_lanes new_lanes_of(std::string_view library, int n);
 
   /// Mapped tensors use reserved lanes, so requests never queue behind them.
   static constexpr int mapping_lanes = 8;
-  /// One for another tensor, if there is one; until `leave_mapping_lane`.
+  /// Takes a lane for another mapped tensor, if one is free; until `leave_mapping_lane`.
   [[nodiscard]] std::optional<std::uint8_t> take_mapping_lane() noexcept;
   void leave_mapping_lane(std::uint8_t lane) noexcept;
-  /// Has it look at what the program has written where a request waits for that.
+  /// Makes the worker check the flags that its requests wait for and the program sets.
   void wake_worker() noexcept { requests_->wake_worker(); }
 
   [[nodiscard]] result<detail::buffer_ref> allocate(memory_space space, std::uint64_t bytes,
                                                     placement where = placement{});
-  /// Returns when each request whose sender may have missed a flag that this thread has set
-  /// (seq_cst) before, on a buffer, has its place in the order of all. Waits only for senders that
-  /// are between their look at the flags and that, where they wait for nobody.
+  /// Returns when every request whose sender may have missed a buffer flag that this thread set
+  /// (seq_cst) before has its place in the order. Waits only for senders between their check of the
+  /// flags and their ticket; such senders do not block.
   void await_senders() const noexcept;
   /// Lets workers write a frozen buffer again.
   future<void> thaw(detail::buffer_ref buffer);
   [[nodiscard]] device_statistics statistics() const;
-  /// Where its end is counted. Set once, before anybody else knows the device.
+  /// Sets the counter of its end. Once, before the device is shared.
   void set_ends(std::shared_ptr<ending_devices> ends) { ends_ = std::move(ends); }
-  /// Its place in the tree of actors. Set once, before anybody else knows the device.
+  /// Its place in the tree of actors. Set once, before the device is shared.
   void set_guards(std::shared_ptr<device_guards> guards);
   [[nodiscard]] any_actor_ref guard() const { return guards_->current(); }
   [[nodiscard]] supervisor& watch() noexcept { return *supervisor_; }
   [[nodiscard]] reactor& completions() noexcept { return *completions_; }
   [[nodiscard]] memory_pool& memory() noexcept { return *device_memory_; }
   [[nodiscard]] memory_pool& host_memory() noexcept { return *host_memory_; }
-  /// The request that left part of the tensor undefined, as far as what was sent before does not
-  /// overwrite that part; empty if there is none. Precondition: the memory is of this device.
+  /// Names the request that left part of the tensor undefined, unless earlier requests overwrite
+  /// that part; empty if there is none. Precondition: the memory belongs to this device.
   [[nodiscard]] std::string tainted_by(const any_tensor& t);
   [[nodiscard]] copy_pool& copiers() noexcept { return *copiers_; }
   [[nodiscard]] const device_config& config() const noexcept { return config_; }
@@ -157,8 +158,9 @@ class device_core {
   using deadline = std::optional<std::chrono::steady_clock::time_point>;
   class unsent_slot;
 
-  /// Frees it: at once, or by its own thread where the last one who knows it is a continuation,
-  /// which that thread runs, or waits for. Its destructor waits for the thread.
+  /// Frees the device: immediately, or on a thread of its own if a continuation holds the last
+  /// reference, because the device's thread runs that continuation or waits for it, and the
+  /// destructor waits for the thread.
   static void let_go(device_core* unused) noexcept;
 
   device_core(std::int32_t ordinal, device_config config,
@@ -168,10 +170,10 @@ class device_core {
   [[nodiscard]] static std::shared_ptr<detail::lane_group> lanes_from(std::uint32_t first, int n);
   [[nodiscard]] std::optional<error> not_enabled(const request_type& type) const;
   template <class Take>
-  [[nodiscard]] auto await_room(deadline until, Take&& take, no_room full)
+  [[nodiscard]] auto await_capacity(deadline until, Take&& take, if_full full)
       -> result<typename decltype(take())::value_type>;
   [[nodiscard]] result<void> fill(std::uint16_t slot, const request_type& type, const void* request,
-                                  deadline until, no_room full, wire::hold held);
+                                  deadline until, if_full full, wire::hold held);
   [[nodiscard]] result<void> check(const request_type& type, const void* request,
                                    std::span<const std::byte> bytes);
   void abandon_slot(std::uint16_t slot) noexcept;
@@ -182,21 +184,21 @@ class device_core {
 
   const std::int32_t ordinal_;
   const device_config config_;
-  device_description description_;  // set once, before anybody else knows the device
+  device_description description_;  // set once, before the device is shared
   const std::shared_ptr<memory_pool> host_memory_;
   std::shared_ptr<memory_pool> device_memory_;
   std::unique_ptr<copy_pool> copiers_;
   std::shared_ptr<device_guards> guards_;
   std::shared_ptr<ending_devices> ends_;
   std::shared_ptr<mailbox> requests_;
-  os::unique_fd blobs_;  // of workers, see `wire::blob_memory`
+  os::unique_fd blobs_;  // the blobs of workers: see `wire::blob_memory`
   reactor::handle completions_;
   std::atomic<std::uint64_t> refused_{0};  // a count: relaxed
   valid_requests valid_;
 
   std::mutex lanes_mutex_;                           // guards the next two
-  std::shared_ptr<detail::lane_group> common_lane_;  // where all libraries are in one
-  // Of the libraries that were asked for first, more than there are lanes.
+  std::shared_ptr<detail::lane_group> common_lane_;  // used if all libraries share one lane
+  // The first libraries that were asked for; more of them than there are lanes.
   std::unordered_map<std::string, library_lanes> lanes_;
   std::atomic<std::uint32_t> next_lane_{0};  // relaxed: only spreads
   std::atomic<std::uint32_t> used_mapping_lanes_{

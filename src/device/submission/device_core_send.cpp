@@ -1,4 +1,4 @@
-// The way of a request into the mailbox.
+// Sends a request: validation, slot, encoding, ticket.
 
 #include "base/spin_wait.hpp"
 #include "core/dispatch/deferred_continuations.hpp"
@@ -21,8 +21,8 @@ namespace {
 
 using stop_callback = std::stop_callback<std::function<void()>>;
 
-// A sender looks for completions itself once in so many requests, so that a stream of requests that
-// nobody waits for frees its slots without another thread.
+// Once in this many requests a sender polls for completions itself, so that a stream of requests
+// without waiters frees its slots without another thread.
 constexpr std::uint64_t requests_per_look = 32;
 
 wire::end_mark mark_for(bool awaited, bool has_own_limit, device_core::next_in_lane next) noexcept {
@@ -34,8 +34,7 @@ wire::end_mark mark_for(bool awaited, bool has_own_limit, device_core::next_in_l
 
 }  // namespace
 
-/// A slot that goes back unless it is filled, also where a request's own description or check
-/// throws.
+/// Gives the slot back unless it is filled, also if a request's own description or check throws.
 class device_core::unsent_slot {
  public:
   unsent_slot(device_core& core, std::uint16_t slot) noexcept : core_(&core), slot_(slot) {}
@@ -55,7 +54,7 @@ class device_core::unsent_slot {
 
 auto device_core::send_held(const request_type& type, const void* request,
                             const request_options& options, std::uint8_t lane, completion&& done,
-                            no_room full, next_in_lane next, wire::hold held)
+                            if_full full, next_in_lane next, wire::hold held)
     -> result<sent_request> {
   std::optional<request_trace> trace;
   if (config_.tracer) [[unlikely]]
@@ -90,9 +89,9 @@ auto device_core::send_held(const request_type& type, const void* request,
   }
   std::optional<std::uint16_t> taken = requests_->take_slot();
   if (!taken) [[unlikely]] {
-    // What is to be refused does not wait.
+    // Validate first: an invalid request must not wait for a slot.
     if (auto valid = type.validate(request); !valid) return refuse(std::move(valid).error());
-    auto awaited = await_room(until, [this] { return requests_->take_slot(); }, full);
+    auto awaited = await_capacity(until, [this] { return requests_->take_slot(); }, full);
     if (!awaited) return refuse(std::move(awaited).error());
     taken = *awaited;
   }
@@ -126,14 +125,14 @@ auto device_core::send_held(const request_type& type, const void* request,
   const std::int64_t deadline_ns = r.deadline_ns;
   const bool cancellable = options.stop.stop_possible();
 
-  // From here on the record belongs to the reactor's role.
+  // From here on the record belongs to the holder of the reactor's role.
   const std::uint64_t ticket = requests_->publish(slot, lane, &r.on_its_way);
-  if (deadline_ns != 0) supervisor_->note_look(deadline_ns);
+  if (deadline_ns != 0) supervisor_->schedule_check(deadline_ns);
   if (options.run_limit) supervisor_->note_run_limit(*options.run_limit);
   supervisor_->note_busy();
   if (cancellable) {
     supervisor_->execute([this, slot, ticket, stop = options.stop] {
-      // On the device thread, with the role, the record can be looked at again.
+      // On the device thread and with the role, the record may be read again.
       completions_->take_role();
       completions_->poll();
       record& sent = completions_->at(slot);
@@ -144,19 +143,19 @@ auto device_core::send_held(const request_type& type, const void* request,
       completions_->leave_role();
     });
   }
-  // Not below another look, as in a continuation: it would find more, and theirs would look again,
-  // and so whoever runs them would never come to an end.
+  // Do not poll inside a continuation: it would run more continuations, without end.
   if (ticket % requests_per_look == 0 && !detail::deferred_continuations::mine().is_busy()) {
     completions_->try_poll();
   }
-  // The device may have ended since the look above; what was published after its end is nobody's
-  // yet. The fence that wakes the worker is between the two here, one of its own in the supervisor.
+  // The device may have ended since the check above. A request published after its end has no
+  // owner, so fail it here. Two fences order the two: the one that wakes the worker, and one in the
+  // supervisor.
   if (supervisor_->gone()) [[unlikely]]
     supervisor_->fail_latecomers();
   return sent_request{slot, ticket};
 }
 
-// Why requests of this type are not taken, if so.
+// Returns the reason if the device does not take requests of this type.
 inline std::optional<error> device_core::not_enabled(const request_type& type) const {
   if (!config_.fault_injection && type.name.starts_with("fault.")) [[unlikely]] {
     return error{.code = errc::unsupported,
@@ -171,22 +170,22 @@ inline std::optional<error> device_core::not_enabled(const request_type& type) c
   return std::nullopt;
 }
 
-// What `take` gives, when it has given nothing: a slot, or room for a long request.
+// Waits until `take` returns a value: a slot, or heap space for a long request.
 template <class Take>
-auto device_core::await_room(deadline until, Take&& take, no_room full)
+auto device_core::await_capacity(deadline until, Take&& take, if_full full)
     -> result<typename decltype(take())::value_type> {
   detail::spin_wait spin(completions_->spins());
   for (bool given_way = false;;) {
     completions_->try_poll();
-    // Before the room that its end makes.
+    // Check this before taking the slots that the device's end frees.
     if (supervisor_->gone()) return supervisor_->stop_reason();
-    if (auto room = take()) return *room;
-    // Devices stop after the actors, of which one may wait here for what never ends.
+    if (auto taken = take()) return *taken;
+    // Actors stop before devices, so an actor may still be waiting here at shutdown.
     if (guards_ && guards_->home_is_forced()) {
       return error{.code = errc::device_stopped, .message = "its system shuts down"};
     }
-    if (config_.full == when_full::reject && full != no_room::wait) {
-      // A sender that tries again and again may keep the very processor that the worker needs.
+    if (config_.full == when_full::reject && full != if_full::wait) {
+      // A sender that retries in a loop may occupy the very processor that the worker needs.
       if (!std::exchange(given_way, true)) {
         ::sched_yield();
         continue;
@@ -199,7 +198,7 @@ auto device_core::await_room(deadline until, Take&& take, no_room full)
     if (until && supervisor_->current_time() >= *until) {
       return error{
           .code = errc::deadline_exceeded,
-          .message = "the deadline passed while the request waited for room in the mailbox"};
+          .message = "the deadline passed while the request waited for space in the mailbox"};
     }
     if (spin.step()) continue;
     detail::deferred_continuations::mine().pause_until(std::chrono::steady_clock::now() +
@@ -208,25 +207,25 @@ auto device_core::await_room(deadline until, Take&& take, no_room full)
 }
 
 result<void> device_core::fill(std::uint16_t slot, const request_type& type, const void* request,
-                               deadline until, no_room full, wire::hold held) {
+                               deadline until, if_full full, wire::hold held) {
   record& r = completions_->at(slot);
   wire::slot_header& header = requests_->header(slot);
-  // Before the operands are checked: what is tainted after this is looked for again.
+  // Read this before checking the operands: later taints are checked again.
   r.taint_changes = completions_->taints().changes();
   r.watched = false;
   outgoing_operands operands(*device_memory_, *host_memory_, r.operands);
-  const auto encode = [&](std::span<std::byte> room) {
+  const auto encode = [&](std::span<std::byte> to) {
     r.operands.clear();
     r.on_its_way.store(true, std::memory_order_seq_cst);
-    return wire::encode(type, request, room, operands);
+    return wire::encode(type, request, to, operands);
   };
-  const auto encode_to = [&](std::span<std::byte> room) {
-    auto bytes = encode(room);
+  const auto encode_to = [&](std::span<std::byte> to) {
+    auto bytes = encode(to);
     if (bytes || bytes.error().code != errc::tainted_buffer) return bytes;
-    // What overwrites it may have been sent before, by this very thread, and not be taken up yet.
+    // An earlier request of this very thread may overwrite it, and not be taken up yet.
     r.on_its_way.store(false, std::memory_order_release);
     completions_->catch_up();
-    return encode(room);
+    return encode(to);
   };
   auto bytes = encode_to(requests_->payload(slot));
   const bool fits = bytes && *bytes <= wire::slot_payload_bytes;
@@ -240,13 +239,13 @@ result<void> device_core::fill(std::uint16_t slot, const request_type& type, con
                        "the request needs {} bytes, but device_config::mailbox_bytes is {}", *bytes,
                        requests_->heap_bytes())};
     }
-    // Nobody has to wait for one that waits for room: its operands are checked anew below.
+    // A request that waits for space holds up no other one: its operands are checked again below.
     r.on_its_way.store(false, std::memory_order_release);
     r.heap = requests_->take_heap(*bytes);
     if (!r.heap) {
-      auto room = await_room(until, [&] { return requests_->take_heap(*bytes); }, full);
-      if (!room) {
-        error why = std::move(room).error();
+      auto piece = await_capacity(until, [&] { return requests_->take_heap(*bytes); }, full);
+      if (!piece) {
+        error why = std::move(piece).error();
         if (why.code == errc::mailbox_full) {
           why.message = fmt::format(
               "the mailbox is full: the request needs {} bytes, and mailbox_bytes ({}) is in use",
@@ -254,7 +253,7 @@ result<void> device_core::fill(std::uint16_t slot, const request_type& type, con
         }
         return why;
       }
-      r.heap = *room;
+      r.heap = *piece;
     }
     header.spill_offset = r.heap->offset;
     auto again = encode_to(requests_->heap(*r.heap));
@@ -284,10 +283,10 @@ result<void> device_core::fill(std::uint16_t slot, const request_type& type, con
   return {};
 }
 
-// Of a request that is in the mailbox as these bytes, or not yet.
+// `bytes` is the encoded request, whether it is in the mailbox already or not.
 result<void> device_core::check(const request_type& type, const void* request,
                                 std::span<const std::byte> bytes) {
-  // A request that is said in fewer is checked as fast as it is recognised.
+  // Below this size, checking is as fast as looking it up.
   constexpr std::size_t least_bytes = 64;
   if (bytes.size() < least_bytes) return type.validate(request);
   const std::uint64_t key = valid_requests::key(type, bytes);

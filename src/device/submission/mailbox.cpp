@@ -82,7 +82,7 @@ std::optional<std::uint16_t> mailbox::take_slot() noexcept {
   for (;;) {
     const auto slot = static_cast<std::uint16_t>(top);
     if (slot == no_slot) return std::nullopt;
-    // May read the link of a slot that another thread has just taken; the exchange then fails.
+    // May read the link of a slot that another thread has just taken; then the exchange fails.
     const std::uint16_t next = next_free_[slot].load(std::memory_order_relaxed);
     if (free_top_.compare_exchange_weak(top, ((top >> 16) + 1) << 16 | next,
                                         std::memory_order_acquire, std::memory_order_acquire)) {
@@ -138,7 +138,7 @@ void mailbox::give_back_heap(arena::piece piece) {
 std::uint64_t mailbox::publish(std::uint16_t slot, std::uint8_t lane,
                                std::atomic<bool>* on_its_way) noexcept {
   const std::uint64_t ticket = tail_.fetch_add(1, std::memory_order_relaxed);
-  // Whoever sees that it is unset sends later, and so gets a later ticket.
+  // A sender that sees it unset sends later, and so gets a later ticket.
   if (on_its_way != nullptr) on_its_way->store(false, std::memory_order_release);
   wire::slot_header& h = header(slot);
   h.ticket = ticket;
@@ -156,12 +156,12 @@ std::uint64_t mailbox::publish(std::uint16_t slot, std::uint8_t lane,
 }
 
 void mailbox::ring_worker() noexcept {
-  // The entry before the look at who sleeps; the worker announces its sleep before its last look at
-  // the ring. One of the two sees the other's store.
+  // Publish the entry before reading `worker_sleeps`; the worker announces its sleep before its
+  // last look at the ring. So at least one of the two sees the other's store.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   wire::doorbells& bells = active_bells();
   if (bells.worker_sleeps.load(std::memory_order_relaxed) == 0) return;
-  // Whoever turns the 1 into 0 makes the one system call for all.
+  // Only the thread that changes the 1 to 0 makes the system call, for all.
   if (bells.worker_sleeps.exchange(0, std::memory_order_relaxed) == 0) return;
   bells.request.fetch_add(1, std::memory_order_release);
   os::futex_wake(bells.request, 1, os::sharing::processes);
@@ -182,21 +182,21 @@ void mailbox::activate(std::uint64_t worker, const std::vector<std::uint64_t>& r
   wire::doorbells& fresh = bells(worker);
   fresh.worker_sleeps.store(0, std::memory_order_relaxed);
   active_.store(worker, std::memory_order_relaxed);
-  // Release: the worker that reads its number sees the replay list. The ring is unconditional,
-  // because a standby sleeps without having announced anything that would be true by now.
+  // Release: the worker that reads its number sees the replay list. Always ring: a standby sleeps
+  // without announcing it here.
   shared_->active.worker.store(worker, std::memory_order_release);
   fresh.request.fetch_add(1, std::memory_order_release);
   os::futex_wake(fresh.request, 1, os::sharing::processes);
 }
 
 void mailbox::open(std::uint16_t slot) noexcept {
-  // Release: the worker that sees it sees what was stored for the request before.
+  // Release: the worker that sees this also sees all stores made for the request before.
   header(slot).held.store(wire::hold::none, std::memory_order_release);
   wake_worker();
 }
 
 void mailbox::release_held() noexcept {
-  // Release: the worker that sees it sees which requests were revoked.
+  // Release: the worker that sees this also sees which requests were revoked.
   shared_->active.released.store(1, std::memory_order_release);
   ring_worker();
 }

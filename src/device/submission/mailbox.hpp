@@ -16,8 +16,8 @@
 namespace troupe {
 
 /// The program's end of the request mailbox: slots, their order, and the bell of the worker that
-/// reads them. Any thread may send; nothing here waits, locks or allocates on the way of a request
-/// that fits its slot.
+/// reads them. Any thread may send. Sending a request that fits its slot never waits, locks or
+/// allocates.
 ///
 ///  - Slots are handed out from a stack of free ones: its head holds the top slot and a count that
 ///    changes with every operation, so that a compare-exchange cannot mistake a slot that came back
@@ -37,16 +37,16 @@ class mailbox {
                                                                std::uint64_t heap_bytes);
 
   [[nodiscard]] std::uint32_t capacity() const noexcept { return capacity_; }
-  /// Has workers leave `wire::request_stamps`. To be called before the first one starts.
+  /// Makes workers write `wire::request_stamps`. Call it before the first worker starts.
   void set_traced() noexcept { shared_->traced = 1; }
   [[nodiscard]] bool traced() const noexcept { return shared_->traced != 0; }
   [[nodiscard]] std::optional<std::uint16_t> take_slot() noexcept;
-  /// Relaxed: others may take or give back slots meanwhile.
+  /// Relaxed: other threads may take or give back slots meanwhile.
   [[nodiscard]] bool has_free_slot() const noexcept {
     return static_cast<std::uint16_t>(free_top_.load(std::memory_order_relaxed)) != no_slot;
   }
   void give_back_slot(std::uint16_t slot) noexcept { give_back_slots({&slot, 1}); }
-  /// Several at once, for the price of one. The first is the first to be taken again.
+  /// Gives back several at the cost of one. The first is the first to be taken again.
   void give_back_slots(std::span<const std::uint16_t> slots) noexcept;
 
   [[nodiscard]] wire::slot_header& header(std::uint16_t slot) noexcept {
@@ -55,13 +55,13 @@ class mailbox {
   [[nodiscard]] std::span<std::byte> payload(std::uint16_t slot) noexcept {
     return {slots_ + slot * wire::slot_bytes + sizeof(wire::slot_header), wire::slot_payload_bytes};
   }
-  /// The bytes of a request that was sent, wherever they are.
+  /// The bytes of a request that was sent, in its slot or in the heap.
   [[nodiscard]] std::span<const std::byte> sent_bytes(std::uint16_t slot) noexcept;
 
-  /// A hash of what the request is, bytes and operation: equal for a request sent again.
+  /// A hash of the operation and its bytes: equal if the request is sent again.
   [[nodiscard]] std::uint64_t digest(std::uint16_t slot) noexcept;
 
-  /// Room outside the slots, for long requests.
+  /// Space outside the slots, for long requests.
   [[nodiscard]] std::optional<arena::piece> take_heap(std::uint64_t bytes);
   void give_back_heap(arena::piece piece);
   [[nodiscard]] std::span<std::byte> heap(const arena::piece& piece) noexcept {
@@ -69,8 +69,8 @@ class mailbox {
   }
   [[nodiscard]] std::uint64_t heap_bytes() const noexcept { return shared_->geometry.heap_bytes; }
 
-  /// Gives the request its ticket, makes it visible to the worker and wakes one that sleeps.
-  /// `on_its_way`, if given, is unset when it has the ticket and nobody else knows of it yet.
+  /// Gives the request its ticket, publishes it and wakes a sleeping worker. `on_its_way`, if
+  /// given, is unset after the ticket is taken and before the request is visible.
   std::uint64_t publish(std::uint16_t slot, std::uint8_t lane,
                         std::atomic<bool>* on_its_way = nullptr) noexcept;
 
@@ -79,8 +79,8 @@ class mailbox {
     const std::uint64_t packed = ring_[ticket & ring_mask_].load(std::memory_order_acquire);
     return wire::ring_entry::is_for(packed, ticket) ? packed : 0;
   }
-  /// No request whose sending happened before this call has it, or a later one. What was sent with
-  /// an earlier one may be on its way still: see `entry`.
+  /// Every request sent before this call has a smaller ticket. A request with a smaller ticket may
+  /// not be published yet: see `entry`.
   [[nodiscard]] std::uint64_t next_ticket() const noexcept {
     return tail_.load(std::memory_order_relaxed);
   }
@@ -90,18 +90,18 @@ class mailbox {
   void activate(std::uint64_t worker, const std::vector<std::uint64_t>& replay,
                 std::uint64_t first_ticket, bool released = true) noexcept;
   void release_held() noexcept;
-  /// Lets a request go on that was sent with `hold::until_opened`. Precondition: its slot has not
-  /// been given back, which its worker does not cause before.
+  /// Releases a request that was sent with `hold::until_opened`. Precondition: its slot has not
+  /// been given back; its worker never causes that before this call.
   void open(std::uint16_t slot) noexcept;
   void ring_worker() noexcept;
-  /// Every thread of the worker that sleeps looks again at what it holds back.
+  /// Wakes every sleeping thread of the worker, to check again what it holds back.
   void wake_worker() noexcept;
 
   [[nodiscard]] std::atomic<std::uint32_t>& waits() noexcept { return shared_->waits; }
   [[nodiscard]] wire::doorbells& bells(std::uint64_t worker) noexcept {
     return bells_[worker % wire::doorbell_sets];
   }
-  /// The bells of the worker that has the mailbox, or had it last.
+  /// The bells of the worker that has the mailbox, or of the last one that had it.
   [[nodiscard]] wire::doorbells& active_bells() noexcept {
     return bells(active_.load(std::memory_order_relaxed));
   }
@@ -131,12 +131,12 @@ class mailbox {
 
   static constexpr std::uint16_t no_slot = 0xffff;
   std::vector<std::atomic<std::uint16_t>> next_free_;
-  std::vector<std::uint8_t> lines_;  // of a slot's request, for whoever has the slot
+  std::vector<std::uint8_t> lines_;  // cache lines of a slot's request; belongs to the slot's owner
   alignas(wire::cache_line) std::atomic<std::uint64_t> free_top_;  // count << 16 | slot
   alignas(wire::cache_line) std::atomic<std::uint64_t> tail_{0};
 
-  // Changed with each worker only. Relaxed: whoever rings the one before rings in vain, and the new
-  // one, which was told of itself after this, finds what was published by then when it first looks.
+  // Changes with each worker. Relaxed: ringing the old worker is harmless, because the new one
+  // reads the mailbox when it starts.
   alignas(wire::cache_line) std::atomic<std::uint64_t> active_{0};
   std::mutex heap_mutex_;
   arena heap_arena_;

@@ -11,7 +11,7 @@
 namespace troupe {
 namespace {
 
-// A name for how the bytes lie that a view with gaps writes; 0 for one without.
+// Identifies the pattern of bytes that a view with gaps writes; 0 for a view without gaps.
 std::uint32_t pattern_of(const any_tensor& t, any_tensor::byte_range reach) {
   if (t.packed()) return 0;
   const bool dense = t.injective() && t.count() * size_of(t.type()) == reach.end - reach.begin;
@@ -35,7 +35,7 @@ bool overlap(const kept_operand& a, const kept_operand& b) noexcept {
          b.where.begin < a.where.end;
 }
 
-/// The bytes of those operands for which `which` holds.
+/// The byte ranges of the operands that satisfy `which`.
 template <class Which>
 std::vector<wire::byte_range> ranges_of(const operand_list& operands, Which which) {
   std::vector<wire::byte_range> ranges;

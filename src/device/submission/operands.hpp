@@ -8,20 +8,20 @@
 
 namespace troupe {
 
-/// Checks the tensors of a request that is about to be sent, says where they are, and keeps them
-/// alive in the request's record.
+/// Checks the tensors of a request before it is sent, locates them, and keeps them alive in the
+/// request's record.
 class outgoing_operands final : public wire::operand_source {
  public:
   outgoing_operands(const memory_pool& device_memory, memory_pool& host_memory,
                     operand_list& kept) noexcept
       : device_memory_(device_memory), host_memory_(host_memory), kept_(kept) {}
 
-  /// \errors `foreign_buffer`, `stale_buffer`, `frozen_buffer`, `tainted_buffer`, in this order;
-  /// for the table of a bound set those of `bound_sets::use`
+  /// \errors `foreign_buffer`, `stale_buffer`, `frozen_buffer`, `tainted_buffer`, checked in this
+  /// order; for the table of a bound set, those of `bound_sets::use`
   [[nodiscard]] result<place> locate(std::string_view field, const any_tensor& t,
                                      access role) override;
 
-  /// A buffer is among them of which something is undefined, or may become so.
+  /// True if any operand is tainted or may become tainted.
   [[nodiscard]] bool watched() const noexcept { return watched_; }
 
  private:
@@ -34,12 +34,12 @@ class outgoing_operands final : public wire::operand_source {
   bool watched_ = false;
 };
 
-/// True when a request with these may be run again although it may have run in part: it reads
-/// nothing that it writes, neither in one operand nor through two that overlap.
+/// True if a request with these operands may run again after it may have run in part: it reads
+/// nothing that it writes, neither through one operand nor through two that overlap.
 [[nodiscard]] bool safe_to_repeat(const operand_list& operands);
-/// True when one of two requests writes what the other one uses.
+/// True if one of two requests writes memory that the other one uses.
 [[nodiscard]] bool in_conflict(const operand_list& one, const operand_list& other);
-/// The pool that a buffer belongs to: every buffer that a request may name belongs to one.
+/// The pool that a buffer belongs to. Every buffer that a request may name belongs to one.
 [[nodiscard]] memory_pool& pool_of(const kept_operand& operand) noexcept;
 
 }  // namespace troupe

@@ -24,13 +24,13 @@ namespace troupe {
 
 using detail::completion;
 
-/// A mapped tensor runs nothing: its request only holds its place, for as long as the program
-/// likes.
+/// A mapped tensor runs nothing: its request only keeps its place in the order, for as long as the
+/// program keeps the mapping.
 [[nodiscard]] inline bool is_mapping(const request_type& type) noexcept {
   return type.id == request_type_of<lane::map>().id;
 }
 
-/// A tensor of a request in flight, kept alive by it.
+/// A tensor of a request in flight; the request keeps it alive.
 struct kept_operand {
   detail::buffer_ref buffer;
   access role{};
@@ -47,7 +47,7 @@ class operand_list {
       more_.push_back(std::move(operand));
     }
   }
-  /// A bound set, whose tensors are kept by its table.
+  /// Adds a bound set, whose table keeps its tensors.
   void add(std::shared_ptr<const set_use> use) { sets_.push_back(std::move(use)); }
   [[nodiscard]] std::span<const std::shared_ptr<const set_use>> sets() const noexcept {
     return sets_;
@@ -70,40 +70,40 @@ class operand_list {
   }
 
  private:
-  std::size_t used_ = 0;  // of `inline_`; `more_` is empty until it is full
+  std::size_t used_ = 0;  // how many are in `inline_`; `more_` is empty until it is full
   std::vector<std::shared_ptr<const set_use>> sets_;
   std::array<kept_operand, 6> inline_;
   std::vector<kept_operand> more_;
 };
 
-/// What the program remembers of the request in a slot. Written by the sender before the request is
-/// published; from then on it belongs to the reactor's role, but for `on_its_way`. What every
-/// request touches comes first, in as few cache lines as can be.
+/// The program's record of the request in a slot. The sender writes it before it publishes the
+/// request; from then on it belongs to the reactor's role, except `on_its_way`. The fields that
+/// every request touches come first, in as few cache lines as possible.
 struct alignas(64) record {
   const request_type* type = nullptr;
   std::uint64_t ticket = 0;
   std::uint64_t place = 0;  ///< in its lane, with the current worker, from 1
   std::int64_t deadline_ns = 0;
   std::int64_t run_limit_ns = 0;
-  std::uint64_t identity = 0;       ///< what the quarantine knows it by; 0: nothing
+  std::uint64_t identity = 0;       ///< identifies it for the quarantine; 0: not identified
   std::uint32_t taint_changes = 0;  ///< `taint_watch::changes` when its operands were checked
-  std::uint8_t kills = 0;           ///< workers lost while it was running, with nobody named
+  std::uint8_t kills = 0;           ///< workers lost while it was running, without a named culprit
   std::uint8_t outside_kills = 0;   ///< workers killed from outside while it was running
   std::uint8_t lane = 0;
-  bool on_trial = false;         ///< it was in quarantine, and its end decides
+  bool on_trial = false;         ///< it was in quarantine, and this run decides
   bool is_exempt = false;        ///< from quarantine
   bool in_flight = false;        ///< walked by the reactor and not completed
-  bool answered : 1 = false;     ///< early: expired or cancelled, though it may run
-  bool started : 1 = false;      ///< at the moment its worker was lost
+  bool answered : 1 = false;     ///< early: expired or cancelled, though it may still run
+  bool started : 1 = false;      ///< when its worker was lost
   bool called : 1 = false;       ///< likewise its executor, which may have ended the process
-  bool interrupted : 1 = false;  ///< by the loss of any worker: what it writes may be half done
+  bool interrupted : 1 = false;  ///< by the loss of any worker: its outputs may be half written
   bool withdrawn : 1 =
-      false;                 ///< answered before the worker in service could run it: it never does
-  bool watched : 1 = false;  ///< by `taint_watch`: it may turn out to have read the undefined
-  /// From before the flags of the operands are looked at until the request has its place in the
-  /// order of all, or is given up. Set by its sender, seq_cst as the look at the flags: whoever has
-  /// set a flag, seq_cst too, and then sees this unset is either seen by the sender, or comes after
-  /// the request. Unset with release.
+      false;                 ///< answered before the worker in service could run it: it never runs
+  bool watched : 1 = false;  ///< by `taint_watch`: its inputs may turn out to be undefined
+  /// Set by the sender from before it checks the flags of the operands until the request has its
+  /// place in the order, or is given up. Set with seq_cst, as are the flags and their check: a
+  /// thread that sets a flag and then reads this as unset knows that the sender either sees the
+  /// flag or has its ticket already. Unset with release.
   std::atomic<bool> on_its_way{false};
   /// When the last of the workers that `kills` counts was lost.
   std::chrono::steady_clock::time_point suspected_at{};

@@ -10,7 +10,7 @@
 
 namespace troupe {
 
-/// Tells a device's tracer of one request, on its way out and when it ends.
+/// Reports one request to a device's tracer, when it is sent and when it ends.
 class request_trace {
  public:
   request_trace(std::shared_ptr<request_tracer> tracer, const request_type& type,
@@ -26,7 +26,7 @@ class request_trace {
   }
 
   void refused(const error& why) const { tracer_->after_enqueue(about_, &why); }
-  /// The request goes into the mailbox now. What it returns takes the place of `done`.
+  /// Call when the request is about to be published. Returns the completion that replaces `done`.
   [[nodiscard]] completion sent(const reactor& completions, completion done) && {
     tracer_->after_enqueue(about_, nullptr);
     return [me = std::move(*this), &completions, done = std::move(done)](std::byte* reply,
@@ -38,7 +38,7 @@ class request_trace {
   }
 
  private:
-  // Relaxed: the numbers only differ.
+  // Relaxed: the numbers must only be unique.
   [[nodiscard]] static std::uint64_t next_id() noexcept {
     static constinit std::atomic<std::uint64_t> last{0};
     return last.fetch_add(1, std::memory_order_relaxed) + 1;

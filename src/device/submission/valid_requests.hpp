@@ -12,17 +12,18 @@
 
 namespace troupe {
 
-/// Requests that were found valid lately, by a hash of their bytes: what a request says follows
-/// from them, so one that is sent again need not be checked again. Where two have the same hash the
-/// worker, which compares bytes, is the one that refuses.
+/// Requests that were lately found valid, by a hash of their bytes: validity follows from the
+/// bytes, so the same request need not be checked again. If two requests have the same hash, the
+/// worker, which compares bytes, refuses the invalid one.
 ///
-/// Any thread may look and add. Relaxed: a number stands for itself, and whoever misses one checks.
+/// Any thread may look up and add. Relaxed: each number stands for itself, and a miss only costs a
+/// check.
 class valid_requests {
  public:
-  /// Of a request of this type with these bytes.
+  /// The key of a request of this type with these bytes.
   [[nodiscard]] static std::uint64_t key(const request_type& type,
                                          std::span<const std::byte> bytes) noexcept {
-    return (wire::hash_of(bytes) ^ type.id) | 1;  // never that of an empty place
+    return (wire::hash_of(bytes) ^ type.id) | 1;  // odd, so never that of an empty place
   }
   [[nodiscard]] bool contains(std::uint64_t key) const noexcept {
     return keys_[place_of(key)].load(std::memory_order_relaxed) == key;

@@ -18,31 +18,31 @@
 
 namespace troupe {
 
-/// The program's side of a fork server. A thread starts its processes, because they are to end with
-/// the thread that has started them, and hears what they say.
+/// The program's side of a fork server. One thread starts its processes, because they must end with
+/// the thread that started them, and reads their messages.
 ///
-/// One process at a time is asked for workers. Where the sources of what it has loaded have
-/// changed, another one loads beside it, and takes its place once it has. Those before it stay
-/// while a worker of theirs lives, since that ends with them.
+/// One process at a time gets the requests for workers. If the sources that it has loaded change, a
+/// second process loads beside it and replaces it when done. Older processes stay while a worker of
+/// theirs lives, because that worker ends with them.
 struct fork_server::parts {
   explicit parts(config c) : settings(std::move(c)) {}
   ~parts();
 
-  /// Exists for as long as somebody wants the worker, or has it.
+  /// Exists as long as the worker is wanted or in use.
   using worker_token = std::shared_ptr<const void>;
-  /// Whether a worker may wait until the sources have been looked at, and loaded where they have
-  /// changed. One that all wait for is forked from what there is.
+  /// Whether a worker may wait until the sources are checked, and reloaded if they have changed. A
+  /// worker that everything waits for is forked from what is loaded.
   enum class urgency : std::uint8_t { can_wait, at_once };
 
   [[nodiscard]] result<void> begin();
-  /// Has a worker forked that gets `control`; what becomes of it is said on `news`, and how it has
-  /// ended when it is asked there. Never waits. \errors `system_error` of `dup`
+  /// Forks a worker that gets `control`; its progress arrives on `news`, and its exit status if
+  /// asked for there. Never waits. \errors `system_error` of `dup`
   [[nodiscard]] result<worker_token> fork(const os::unique_fd& control, const os::unique_fd& news,
                                           urgency how);
-  /// From now on all wait for the workers that could wait.
+  /// From now on everything waits for the workers that could wait.
   void hurry();
-  /// A worker has been waited for in vain. Whoever has kept it waiting is not asked any more, and
-  /// ended once no worker of it lives.
+  /// A worker did not arrive in time. The process that kept it waiting gets no more requests, and
+  /// ends once no worker of it lives.
   void give_up();
   /// Its device has stopped, for that reason: all processes end, until a worker is asked for again.
   void dismiss(const error& why);
@@ -56,7 +56,7 @@ struct fork_server::parts {
     os::child_process process;
     os::unique_fd socket;
     bool loaded = false;
-    bool looks = false;  // it has been asked whether its sources have changed
+    bool looks = false;  // it was asked whether its sources have changed
     std::string activity;
     std::optional<error> failed;
     std::vector<std::weak_ptr<const void>> workers;
@@ -84,15 +84,15 @@ struct fork_server::parts {
   void go_on_without_next(const error& why);
 
   const config settings;
-  std::shared_ptr<const os::unique_fd> wakes;  // an event: the thread is to look at what follows
-  std::mutex mutex;                            // guards it
-  std::condition_variable changed;             // for those who wait for the description
+  std::shared_ptr<const os::unique_fd> wakes;  // an event: the thread reads the following
+  std::mutex mutex;                            // guards the following
+  std::condition_variable changed;             // wakes threads that wait for the description
   bool stopping = false;
-  bool wanted = true;                    // before anybody has asked for a worker
+  bool wanted = true;                    // before any worker was asked for
   bool stale = false;                    // the sources of `current` have changed
-  shared_instance current;               // is asked for workers; null while it does not run
+  shared_instance current;               // gets requests for workers; null while it does not run
   shared_instance next;                  // loads beside it
-  std::vector<shared_instance> retired;  // are not asked any more
+  std::vector<shared_instance> retired;  // get no more requests
   std::deque<request> waiting;           // for a process, or for `next`
   std::optional<std::string> description;
   std::string known;  // the same, since the device was started or restarted
@@ -100,13 +100,13 @@ struct fork_server::parts {
   std::thread thread;  // last
 };
 
-/// The words of another process as a text that can be shown: without control characters, of bounded
+/// Output of another process as text that can be shown: without control characters, of bounded
 /// length.
 [[nodiscard]] std::string readable(std::string_view text);
 
-/// An error as it is sent: its code's name, then the text.
+/// An error as a message: the name of its code, then the text.
 [[nodiscard]] std::string message_of(const error& why);
-/// \returns nothing where the message is of another kind
+/// \returns nothing if the message is of another kind
 [[nodiscard]] std::optional<error> failure_in(std::string_view message);
 
 }  // namespace troupe

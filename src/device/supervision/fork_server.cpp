@@ -47,7 +47,7 @@ std::optional<error> failure_in(std::string_view message) {
   const auto end = message.find(' ');
   const std::string_view code = message.substr(0, end);
   error why{.code = errc::device_unavailable};
-  // Those that no second attempt would change, and those that one may.
+  // Errors that a second attempt cannot change, and errors that it may.
   for (const errc known : {errc::worker_not_found, errc::library_missing, errc::invalid_argument,
                            errc::version_mismatch, errc::out_of_memory}) {
     if (to_string(known) == code) why.code = known;
@@ -81,7 +81,7 @@ result<std::string> fork_server::description(std::chrono::nanoseconds timeout) {
   if (p.failed) return *p.failed;
   const std::string activity = p.current ? p.current->activity : "";
   return error{.code = errc::timed_out,
-               .message = fmt::format("the fork server has not loaded all after {} ms{}{}",
+               .message = fmt::format("the fork server was still loading after {} ms{}{}",
                                       timeout / std::chrono::milliseconds(1),
                                       activity.empty() ? "" : ": ", activity)};
 }
@@ -92,7 +92,7 @@ std::string fork_server::activity() const {
   return loads ? loads->activity : "";
 }
 
-// A process that is gone, or does not read, is noticed otherwise.
+// A process that is gone or does not read is noticed elsewhere.
 void fork_server::parts::say(const os::unique_fd& to, std::string_view text) {
   (void)os::send_message(to, bytes_of(text), {}, os::wait_mode::non_blocking);
 }
@@ -131,7 +131,7 @@ void fork_server::parts::wake() const noexcept {
 result<fork_server::parts::worker_token> fork_server::parts::fork(const os::unique_fd& control,
                                                                   const os::unique_fd& news,
                                                                   urgency how) {
-  // After its end the process that has forked it may be idle.
+  // When it ends, the process that forked it may be idle.
   worker_token worker(this, [rung = wakes](const void*) { ::eventfd_write(rung->get(), 1); });
   request one{copy_of(control), copy_of(news), worker};
   if (!one.control || !one.news) return system_failure("fcntl(F_DUPFD_CLOEXEC)", errno);
@@ -148,13 +148,13 @@ result<fork_server::parts::worker_token> fork_server::parts::fork(const os::uniq
   return worker;
 }
 
-// With the lock, as all that follow but for those that say otherwise.
+// With the lock, as all that follow unless they say otherwise.
 void fork_server::parts::give(instance& to, request one) {
   const std::array descriptors{one.control.get(), one.news.get()};
   if (os::send_message(to.socket, bytes_of("fork"), descriptors, os::wait_mode::non_blocking)) {
     to.workers.push_back(one.worker);
   } else {
-    waiting.push_back(std::move(one));  // for the one after it: this one does not read
+    waiting.push_back(std::move(one));  // for the next process: this one does not read
   }
 }
 
@@ -218,7 +218,7 @@ void fork_server::parts::end_idle() {
   }
 }
 
-// Nobody will take up what waits.
+// No process will take the waiting requests.
 void fork_server::parts::refuse_waiting(const error& why) {
   failed = why;
   for (const request& one : waiting)
@@ -228,7 +228,7 @@ void fork_server::parts::refuse_waiting(const error& why) {
   changed.notify_all();
 }
 
-// The sources that have changed cannot be loaded, as in the middle of an edit.
+// The changed sources cannot be loaded, as in the middle of an edit.
 void fork_server::parts::go_on_without_next(const error& why) {
   stale = false;
   if (!current) return;

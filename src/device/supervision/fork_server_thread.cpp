@@ -1,4 +1,5 @@
-// The thread of a fork server: it starts its processes, hears what they say, and of their ends.
+// The thread of a fork server: it starts its processes, reads their messages, and notices their
+// ends.
 #include "device/supervision/fork_requests.hpp"
 #include "os/event.hpp"
 #include "os/message_socket.hpp"
@@ -24,7 +25,7 @@ constexpr std::string_view described_kind = "described";
 constexpr std::size_t longest_message = std::size_t{64} * 1024;
 constexpr std::size_t longest_description = std::size_t{64} << 20;
 
-// Memory, because a read of anything else might wait.
+// Reads shared memory only; reading anything else might block.
 result<std::string> text_in(const os::unique_fd& memory) {
   if (auto checked = os::check_received(memory, 0); !checked) return std::move(checked).error();
   struct stat about{};
@@ -41,7 +42,7 @@ result<std::string> text_in(const os::unique_fd& memory) {
   return std::string(reinterpret_cast<const char*>(pages->address()), bytes);
 }
 
-// The message by which one that is to come after another hears what its workers have to do.
+// Tells a new process which requests the workers of the previous one know.
 void tell_known(const os::unique_fd& to, const std::string& text) {
   if (text.empty()) return;
   const auto memory = os::create_shared_memory("troupe-text", text.size());
@@ -106,7 +107,7 @@ result<fork_server::parts::shared_instance> fork_server::parts::start() const {
   return made;
 }
 
-// Meanwhile its device may have stopped, or the one that it was to come after.
+// Meanwhile the device, or the process that it was to replace, may have stopped.
 void fork_server::parts::take_up(result<shared_instance> started, bool as_next) {
   if (as_next ? !stale || !current : !is_wanted()) {
     if (started) retired.push_back(*std::move(started));
@@ -124,11 +125,11 @@ void fork_server::parts::take_up(result<shared_instance> started, bool as_next) 
   }
 }
 
-// Without the lock. False once nothing more can come.
+// Without the lock. False once no more messages can come.
 bool fork_server::parts::hear_all(const shared_instance& from) {
-  std::array<std::byte, longest_message> room;
+  std::array<std::byte, longest_message> buffer;
   for (;;) {
-    auto received = os::receive_message(from->socket, room, os::wait_mode::non_blocking, 1);
+    auto received = os::receive_message(from->socket, buffer, os::wait_mode::non_blocking, 1);
     if (!received && received.error().vendor_code == EAGAIN) return true;
     const std::lock_guard lock(mutex);
     if (!received && received.error().code == errc::protocol_violation) {
@@ -137,7 +138,7 @@ bool fork_server::parts::hear_all(const shared_instance& from) {
       return false;
     }
     if (!received || received->bytes == 0) return false;
-    hear(from, {reinterpret_cast<const char*>(room.data()), received->bytes},
+    hear(from, {reinterpret_cast<const char*>(buffer.data()), received->bytes},
          received->descriptors);
   }
 }
@@ -175,7 +176,7 @@ void fork_server::parts::note_described(const shared_instance& from, std::string
   changed.notify_all();
 }
 
-// Without the lock. It has ended, or is to: it says nothing more.
+// Without the lock. The process has ended or must end: it sends no more messages.
 void fork_server::parts::end(const shared_instance& which) {
   std::unique_lock lock(mutex);
   const bool was_next = which == next;
@@ -188,7 +189,7 @@ void fork_server::parts::end(const shared_instance& which) {
   std::erase(retired, which);
   lock.unlock();
 
-  // Its socket is gone a moment before it is; how it has ended is worth that moment.
+  // Its socket closes a moment before it exits; the exit status is worth waiting for.
   constexpr int moment_ms = 200;
   pollfd ending{.fd = which->process.ending(), .events = POLLIN, .revents = 0};
   (void)::poll(&ending, 1, moment_ms);

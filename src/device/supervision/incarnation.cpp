@@ -25,14 +25,14 @@ result<std::unique_ptr<incarnation>> incarnation::start(const worker_plan& plan,
   const std::size_t bytes = wire::worker_segment_bytes(plan.requests->capacity());
   auto memory = os::create_shared_memory("troupe-worker", bytes);
   if (!memory) return std::move(memory).error();
-  // A process writes its own; threads do it through this mapping.
+  // A worker process maps its segment itself; worker threads use this writable mapping.
   const bool in_process = plan.config->isolation == isolation::process;
   auto segment =
       os::map(*memory, bytes, in_process ? os::protection::read : os::protection::read_write);
   if (!segment) return std::move(segment).error();
   worker->segment_memory_ = *std::move(memory);
   worker->segment_ = *std::move(segment);
-  // Fresh pages are zero, which is what every field of a segment starts as.
+  // Fresh pages are zero, the initial value of every field of a segment.
   wire::doorbells& bells = plan.requests->bells(number);
   bells.worker_sleeps.store(1, std::memory_order_relaxed);
 
@@ -121,7 +121,7 @@ result<void> incarnation::start_threads(const std::vector<frozen_range>& frozen)
 
 int incarnation::lane_threads() const {
   if (plan_.config->lane_threads > 0) return plan_.config->lane_threads;
-  // At least two, so that one can read the mailbox while the other runs a large request.
+  // At least two: one can read the mailbox while the other runs a large request.
   return std::max(2, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
@@ -150,7 +150,7 @@ void incarnation::fail(error why) {
 os::exit_report incarnation::end() noexcept {
   if (runtime_ != nullptr) {
     runtime_->stop();
-    // A process takes its rights with it; the program's mapping stays.
+    // A process takes its access rights with it; the program's mapping stays.
     for (const frozen_range& one : frozen_)
       (void)runtime_->backend().protect(one.offset, one.bytes, false);
     runtime_.reset();

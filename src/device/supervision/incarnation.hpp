@@ -34,7 +34,7 @@ struct memory_piece {
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
   int descriptor = -1;
-  std::shared_ptr<const memory_slab> keep{};  ///< what holds a device's piece and its descriptor
+  std::shared_ptr<const memory_slab> keep{};  ///< keeps a device's piece and its descriptor
 };
 
 /// Everything that workers map, and how often that has changed.
@@ -51,19 +51,19 @@ struct memory_change {
   std::uint64_t version = 0;
 };
 
-/// What every worker of a device is started with.
+/// The parameters that every worker of a device starts with.
 struct worker_plan {
   const device_config* config = nullptr;
   mailbox* requests = nullptr;
   const memory_pool* device_memory = nullptr;
   const memory_pool* host_memory = nullptr;
   const memory_picture* picture = nullptr;
-  const os::unique_fd* blobs = nullptr;  ///< what libraries of workers leave to those of the next
+  const os::unique_fd* blobs = nullptr;  ///< data that worker libraries pass on to the next worker
   int program_wakes = -1;  ///< eventfd of the device thread, for threads of this program
   std::string executable;  ///< for `isolation::process`
   std::string plugin;      ///< may be empty
-  std::string device;      ///< which one of the plugin's; empty where it has none of its own
-  bool warm_first = true;  ///< it is ready once it is warm
+  std::string device;      ///< the plugin's device; empty if the plugin has none of its own
+  bool warm_first = true;  ///< it is ready only once it is warm
   bool any_has_served = false;
   bool all_wait = false;  ///< for it, because none serves
 };
@@ -74,13 +74,13 @@ struct frozen_range {
   std::uint64_t bytes = 0;
 };
 
-/// One worker of a device: a process, or threads of this program. Used by the device thread only.
-/// What is virtual can be simulated.
+/// One worker of a device: a process, or threads of this program. Only the device thread uses it.
+/// Tests replace the virtual functions by a simulation.
 class incarnation {
  public:
   enum class stage : std::uint8_t { starting, ready, failed };
 
-  /// Starts it; a process becomes ready later, by its messages.
+  /// Starts the worker; a process becomes ready later, by its messages.
   [[nodiscard]] static result<std::unique_ptr<incarnation>> start(
       const worker_plan& plan, std::uint64_t number, const std::vector<frozen_range>& frozen);
   incarnation(const incarnation&) = delete;
@@ -89,13 +89,13 @@ class incarnation {
 
   [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
   [[nodiscard]] stage where() const noexcept { return stage_; }
-  /// True when all that it may be asked for is loaded. It is ready before, unless it was to be warm
-  /// first.
+  /// True when everything that it may be asked for is loaded. It is ready earlier, unless it had to
+  /// be warm first.
   [[nodiscard]] bool warm() const noexcept { return warm_; }
-  /// Why it failed, to start or later. Precondition: `where() == stage::failed`.
+  /// The reason why it failed, at its start or later. Precondition: it is `stage::failed`.
   [[nodiscard]] const error& failure() const noexcept { return *failure_; }
-  /// True where its queues failed, with what ran in them; what else fails in a worker has nothing
-  /// to do with what runs.
+  /// True if its queues failed, with the requests that ran in them; any other failure of a worker
+  /// has nothing to do with its requests.
   [[nodiscard]] bool queues_failed() const noexcept { return queues_failed_; }
   [[nodiscard]] virtual wire::worker_header* segment() const noexcept {
     return reinterpret_cast<wire::worker_header*>(segment_.address());
@@ -106,30 +106,30 @@ class incarnation {
   /// A descriptor that is readable once the process has ended.
   [[nodiscard]] int ending() const noexcept { return process_.ending(); }
   [[nodiscard]] virtual int control() const noexcept { return control_.get(); }
-  /// By which a process wakes the device thread. Its own: what a worker takes from it, or makes of
-  /// it, is missing nowhere else.
+  /// A process wakes the device thread with this. Each worker has its own, so that a worker that
+  /// drains or breaks it harms no other.
   [[nodiscard]] const os::unique_fd& wakes() const noexcept { return wakes_; }
 
-  /// Of a worker that a fork server starts: where is said what becomes of it, until it is ready;
-  /// else -1.
+  /// A fork server reports the progress of its worker here until that is ready; else -1.
   [[nodiscard]] int news() const noexcept { return news_.get(); }
-  /// Reads what is said there.
+  /// Reads these reports.
   void on_news();
-  /// When it last said what it is doing while it starts.
+  /// When it last reported what it is doing while it starts.
   [[nodiscard]] std::chrono::steady_clock::time_point last_heard() const noexcept {
     return last_heard_;
   }
-  /// What it is doing while it starts, for messages; may be empty.
+  /// Its last report of what it is doing while it starts, for messages; may be empty.
   [[nodiscard]] const std::string& activity() const noexcept { return activity_; }
-  /// What it has written of its own end: where its program was. May be empty.
+  /// Its output at its end, with the stack of its program. May be empty.
   [[nodiscard]] std::string last_words() const;
-  /// Has a process that hangs write that, and waits a moment for it.
+  /// Makes a hanging process write that, and waits a moment for it.
   [[nodiscard]] std::string ask_where_it_is() const;
-  /// Reads what the worker has sent, and sends what it has not had room for.
+  /// Reads the worker's messages, and sends those that its socket had no space for.
   virtual void on_control();
-  /// True when something waits for room.
+  /// True if messages wait for space in the socket.
   [[nodiscard]] bool has_unsent() const noexcept { return !unsent_.empty(); }
-  /// For messages: a worker, or the file of one that has not said so yet; and what to think of it.
+  /// For messages: "a worker", or its executable before it has introduced itself; and a guess at
+  /// the reason.
   [[nodiscard]] std::string called() const {
     if (configured_) return "a worker";
     return plan_.config->forked_by ? "the fork server, or a worker of it," : plan_.executable;
@@ -139,30 +139,30 @@ class incarnation {
                ? ""
                : "; is it a worker, or does it call troupe::worker_entry first?";
   }
-  /// A ready worker that has not answered, or not read, for as long as this says something; a
-  /// worker that is starting has its own time limit.
+  /// Since when a ready worker has not answered, or not read; a starting worker has its own time
+  /// limit.
   [[nodiscard]] std::optional<std::chrono::steady_clock::time_point> unanswered_since()
       const noexcept {
     return stage_ == stage::ready ? unanswered_since_ : std::nullopt;
   }
-  /// Takes up what the threads of a worker in this program have reported.
+  /// Handles the reports of a worker's threads in this program.
   void hear_threads();
   void fail(error why);
   void queues_fail(error why);
-  /// The libraries that it has no operations of because their plugins cannot be loaded.
+  /// The libraries whose plugins the worker cannot load, so that it lacks their operations.
   [[nodiscard]] const std::vector<worker::missing_library>& missing() const noexcept {
     return missing_;
   }
 
-  /// Changes the rights of a range, at once or, in a worker that is not configured yet, before it
-  /// becomes ready. A worker answers in order, which the two counts show.
+  /// Changes the access rights of a range: at once, or before the worker becomes ready if it is not
+  /// configured yet. A worker answers in order, as the two counts show.
   virtual void protect(const frozen_range& range, bool read_only);
   [[nodiscard]] std::uint64_t protects_sent() const noexcept { return protects_sent_; }
   [[nodiscard]] std::uint64_t protects_acknowledged() const noexcept {
     return protects_acknowledged_;
   }
-  /// Those, by their number in the order they were sent, that the worker's system had no room for
-  /// since the last call: the rights are as before.
+  /// The changes, by their number in the order sent, that the worker's system has refused for lack
+  /// of space since the last call: these rights are unchanged.
   struct refused_protect {
     std::uint64_t number = 0;
     error why;
@@ -171,17 +171,17 @@ class incarnation {
     return std::exchange(refused_protects_, {});
   }
   /// Maps, unmaps or registers memory; a worker that is not configured yet gets the whole picture
-  /// then.
+  /// later.
   virtual void change_memory(const memory_change& change);
   virtual void ping();
   [[nodiscard]] std::uint64_t pings_sent() const noexcept { return pings_sent_; }
   [[nodiscard]] std::uint64_t pongs() const noexcept { return pongs_; }
 
-  /// Kills a process, which is gone only once `end` has returned.
+  /// Kills a process; it is gone only once `end` has returned.
   virtual void kill() noexcept { process_.kill(); }
-  /// Kills a process and waits until it is gone: after this no store of it can land.
+  /// Kills a process and waits until it is gone: after this none of its stores can land.
   virtual os::exit_report end() noexcept;
-  /// Leaves the threads, and all that they may touch, behind for good: they cannot be ended.
+  /// Abandons the threads, and everything that they may touch, for good: they cannot be ended.
   void abandon() noexcept;
 
  protected:
@@ -200,7 +200,7 @@ class incarnation {
   [[nodiscard]] std::string enabled_libraries() const;
   [[nodiscard]] result<void> handle(const wire::any_message& message);
   [[nodiscard]] result<void> on_hello(const wire::hello_message& hello);
-  [[nodiscard]] result<void> on_missing(const wire::missing_message& told);
+  [[nodiscard]] result<void> on_missing(const wire::missing_message& message);
   [[nodiscard]] result<void> on_protect_done(const wire::plain_message& done);
   [[nodiscard]] result<void> configure();
   [[nodiscard]] result<void> give_memory();
@@ -210,7 +210,7 @@ class incarnation {
   [[nodiscard]] result<void> send_unsent();
   void note_debt(bool was_paid_some) noexcept;
 
-  /// What the socket had no room for.
+  /// A message that the socket had no space for.
   struct unsent_message {
     std::vector<std::byte> bytes;
     std::vector<int> descriptors;
@@ -222,7 +222,7 @@ class incarnation {
   stage stage_ = stage::starting;
   std::optional<error> failure_;
   bool queues_failed_ = false;
-  std::vector<frozen_range> frozen_;  // of a process until it is configured
+  std::vector<frozen_range> frozen_;  // for a process, until it is configured
   bool configured_ = false;
   bool warm_ = false;
   std::vector<worker::missing_library> missing_;
@@ -235,7 +235,7 @@ class incarnation {
   os::unique_fd log_;  // a file that the worker writes
   std::string activity_;
   std::chrono::steady_clock::time_point last_heard_ = std::chrono::steady_clock::time_point::min();
-  std::chrono::steady_clock::time_point counts_until_{};  // what it says
+  std::chrono::steady_clock::time_point counts_until_{};  // until then, by its word
   std::shared_ptr<const void> token_;                     // of a fork server, while this exists
   os::child_process process_;
   std::unique_ptr<worker::worker_runtime> runtime_;
@@ -243,7 +243,7 @@ class incarnation {
     std::mutex mutex;
     std::optional<error> lost;
   };
-  std::shared_ptr<thread_report> report_;  // shared with threads that may be left behind
+  std::shared_ptr<thread_report> report_;  // shared with threads that may be abandoned
 
   std::deque<unsent_message> unsent_;
   std::optional<std::chrono::steady_clock::time_point> unanswered_since_;
@@ -254,8 +254,8 @@ class incarnation {
   std::uint64_t pongs_ = 0;
 };
 
-/// The workers of a device that are not lost: the one in service, and the one that is to be next.
-/// Null where there is none.
+/// The workers of a device that are not lost: the one in service and the next one. Either may be
+/// null.
 struct worker_pair {
   incarnation* active = nullptr;
   incarnation* next = nullptr;

@@ -1,4 +1,4 @@
-// A worker that a fork server starts, and what a worker writes of its own end.
+// A worker that a fork server starts, and the output that a worker writes as it ends.
 #include "device/supervision/fork_requests.hpp"
 #include "device/supervision/incarnation.hpp"
 #include "device/supervision/loss/recovery.hpp"
@@ -28,15 +28,15 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t longest_news = std::size_t{64} * 1024;
 constexpr int most_news_in_a_row = 64;
-// However much it says, one that starts has so many times `start_timeout`.
+// A starting worker gets at most this many times `start_timeout`, however much it reports.
 constexpr int most_patience = 16;
 constexpr std::size_t most_descriptors = 2;
-// Of what a worker has written, whatever it is: what is looked at.
+// Reads at most this much of a worker's output.
 constexpr std::size_t most_read = std::size_t{1} << 20;
-// So many lines in a row that differ in numbers only are told one by one.
+// Prints this many consecutive lines that differ in numbers only; summarises the rest.
 constexpr std::size_t most_alike = 3;
-// Where it is, a worker says at once. On a machine that has more to do than it can that takes a
-// while; a process that is stopped never does.
+// A worker says at once where it is. On an overloaded machine that takes a while; a stopped process
+// never answers.
 constexpr auto longest_answer = 1s;
 constexpr auto between_looks = 200us;
 
@@ -57,7 +57,7 @@ std::string without_digits(std::string_view line) {
   return text;
 }
 
-// An assertion in a kernel says the same for each of its threads.
+// An assertion in a kernel prints the same line for each of its threads.
 std::string folded(std::string_view text) {
   std::vector<std::string_view> lines;
   for (std::size_t begin = 0; begin < text.size();) {
@@ -71,10 +71,10 @@ std::string folded(std::string_view text) {
     std::size_t end = i + 1;
     while (end < lines.size() && without_digits(lines[end]) == kind)
       ++end;
-    const std::size_t told = end - i > most_alike ? 1 : end - i;
-    for (std::size_t k = 0; k < told; ++k)
+    const std::size_t printed = end - i > most_alike ? 1 : end - i;
+    for (std::size_t k = 0; k < printed; ++k)
       made.append(lines[i + k]).append("\n");
-    if (told < end - i) made += fmt::format("[{} more lines like it]\n", end - i - told);
+    if (printed < end - i) made += fmt::format("[{} more lines like it]\n", end - i - printed);
     i = end;
   }
   return made;
@@ -100,10 +100,11 @@ result<void> incarnation::have_forked(const os::unique_fd& control) {
 }
 
 void incarnation::on_news() {
-  std::array<std::byte, longest_news> room;
-  // The rest comes with the next turn.
+  std::array<std::byte, longest_news> buffer;
+  // The next turn reads the rest.
   for (int i = 0; news_ && i < most_news_in_a_row; ++i) {
-    auto received = os::receive_message(news_, room, os::wait_mode::non_blocking, most_descriptors);
+    auto received =
+        os::receive_message(news_, buffer, os::wait_mode::non_blocking, most_descriptors);
     if (!received && received.error().vendor_code == EAGAIN) return;
     if (!received || received->bytes == 0) {
       news_.reset();
@@ -114,16 +115,17 @@ void incarnation::on_news() {
                                   : "the fork server ended while " + activity_});
     }
     last_heard_ = std::min(std::chrono::steady_clock::now(), counts_until_);
-    hear_news({reinterpret_cast<const char*>(room.data()), received->bytes}, received->descriptors);
+    hear_news({reinterpret_cast<const char*>(buffer.data()), received->bytes},
+              received->descriptors);
   }
 }
 
-// With the process's number come its pidfd and the file that it writes.
+// The message with the process's number also brings its pidfd and its output file.
 void incarnation::hear_news(std::string_view message, std::vector<os::unique_fd>& descriptors) {
   constexpr std::string_view forked = "forked ";
   if (auto why = failure_in(message)) {
-    // A file in the middle of an edit, a service that is away: where a worker has been ready
-    // before, it passes.
+    // A file in the middle of an edit, a service that is away: if a worker has been ready before,
+    // the error is temporary.
     if (plan_.any_has_served && is_permanent(why->code)) why->code = errc::device_unavailable;
     return fail(*std::move(why));
   }
@@ -137,7 +139,7 @@ void incarnation::hear_news(std::string_view message, std::vector<os::unique_fd>
       std::from_chars(from, message.data() + message.size(), pid).ec == std::errc();
   if (!is_number || pid <= 1 || process_.running() || descriptors.empty()) {
     return fail({.code = errc::protocol_violation,
-                 .message = "the fork server says that it has forked a worker, and not which"});
+                 .message = "the fork server did not say which worker it has forked"});
   }
   if (descriptors.size() > 1) log_ = std::move(descriptors[1]);
   process_ = os::child_process::forked(pid, std::move(descriptors[0]),
@@ -147,7 +149,7 @@ void incarnation::hear_news(std::string_view message, std::vector<os::unique_fd>
 
 std::string incarnation::last_words() const {
   if (!log_) return {};
-  // The stack is at the end. What has been shown before is zeros.
+  // The stack is at the end. Text that was shown before is overwritten with zeros.
   const std::size_t size = size_of_file(log_);
   std::string text(std::min(size, most_read), ' ');
   const ssize_t got =

@@ -1,4 +1,4 @@
-// What a worker process says and is told.
+// The messages to and from a worker process.
 #include "device/submission/mailbox.hpp"
 #include "device/supervision/incarnation.hpp"
 #include "memory/memory_pool.hpp"
@@ -16,9 +16,9 @@
 namespace troupe {
 namespace {
 
-// Of libraries that a worker says it lacks; more than there are.
+// The most libraries that a worker may report as missing; more than exist.
 constexpr std::size_t most_missing = 64;
-// Messages that a worker has no room for; more than a device has pieces of memory.
+// The most messages that wait for space; more than a device has pieces of memory.
 constexpr std::size_t most_unsent = 65'536;
 
 error out_of_turn(wire::control kind) {
@@ -29,23 +29,23 @@ error out_of_turn(wire::control kind) {
 
 }  // namespace
 
-// Every message of a worker is one of those that it may send once, or the answer to one of ours, so
-// no worker keeps this busy: the first message too many ends it.
+// A worker may send each kind of message once, or in answer to one of ours, so it cannot keep this
+// loop busy: the first message too many ends it.
 void incarnation::on_control() {
-  on_news();  // which process it is comes before what that says
+  on_news();  // which process it is comes before its messages
   if (auto sent = send_unsent(); !sent) return fail(std::move(sent).error());
   for (;;) {
     wire::any_message message;
     auto received = os::receive_message(control_, std::as_writable_bytes(std::span(&message, 1)),
                                         os::wait_mode::non_blocking);
     if (!received && received.error().vendor_code == EAGAIN) return;
-    // It closed without having read all; what it sent before comes next.
+    // It closed before reading everything; its earlier messages come next.
     if (!received && received.error().vendor_code == ECONNRESET) continue;
     if (!received && received.error().code == errc::protocol_violation) {
       return fail(std::move(received).error());
     }
     if (!received || received->bytes == 0) {
-      // The socket goes a moment before the process does.
+      // The socket closes a moment before the process exits.
       control_.reset();
       return;
     }
@@ -62,7 +62,7 @@ result<void> incarnation::handle(const wire::any_message& message) {
     case wire::control::hello:
       return on_hello(message.hello);
     case wire::control::ready:
-      // The number comes back, so that none is ready that has not been asked to begin.
+      // The number comes back, so that no worker is ready that was not asked to begin.
       if (!configured_ || stage_ != stage::starting || message.plain.id != number_) break;
       stage_ = stage::ready;
       news_.reset();
@@ -161,16 +161,17 @@ result<void> incarnation::give_memory() {
   return stage_ == stage::failed ? result<void>(*failure_) : result<void>();
 }
 
-result<void> incarnation::on_missing(const wire::missing_message& told) {
+result<void> incarnation::on_missing(const wire::missing_message& message) {
   if (!configured_ || stage_ != stage::starting || missing_.size() == most_missing) {
-    return out_of_turn(told.kind);
+    return out_of_turn(message.kind);
   }
-  missing_.push_back({std::string(told.library, ::strnlen(told.library, sizeof(told.library))),
-                      std::string(told.why, ::strnlen(told.why, sizeof(told.why)))});
+  missing_.push_back(
+      {std::string(message.library, ::strnlen(message.library, sizeof(message.library))),
+       std::string(message.why, ::strnlen(message.why, sizeof(message.why)))});
   return {};
 }
 
-// In the order in which they were asked for.
+// In the order of the calls.
 result<void> incarnation::on_protect_done(const wire::plain_message& done) {
   if (protects_acknowledged_ == protects_sent_ || done.id != protects_acknowledged_ + 1) {
     return out_of_turn(done.kind);
@@ -181,7 +182,8 @@ result<void> incarnation::on_protect_done(const wire::plain_message& done) {
     refused_protects_.push_back(
         {done.id,
          {.code = errc::out_of_memory,
-          .message = "a worker's system has no room for other rights of a part of its memory",
+          .message =
+              "a worker's system cannot change the access rights of another part of its memory",
           .vendor_code = done.code}});
   }
   return {};
@@ -226,7 +228,7 @@ void incarnation::protect(const frozen_range& range, bool read_only) {
     if (read_only) frozen_.push_back(range);
   };
   if (!is_process()) {
-    // The program's own mapping is the worker's, too.
+    // The worker shares the program's own mapping.
     auto changed = runtime_->backend().protect(range.offset, range.bytes, read_only);
     protects_acknowledged_ = ++protects_sent_;
     if (changed) return note();
@@ -273,7 +275,8 @@ result<void> incarnation::send_unsent() {
     if (sent) continue;
     const auto code = sent.error().vendor_code;
     if (code == EAGAIN) break;
-    // A worker that has closed its end is found gone; why, it has said before, or its process says.
+    // A worker that has closed its end is found to have ended; its last message or its exit status
+    // says why.
     if (code != EPIPE && code != ECONNRESET) return sent;
   }
   note_debt(sent_some);

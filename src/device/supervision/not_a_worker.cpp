@@ -22,7 +22,7 @@ std::optional<error> not_a_worker() {
   std::getline(file, program, '\0');
   std::getline(file, argument, '\0');
   if (argument != worker::worker_argument || std::getline(file, more, '\0')) return std::nullopt;
-  // A device starts its own program by the name of a link.
+  // A device starts its own program through the name of a link.
   std::error_code unread;
   const std::filesystem::path where = std::filesystem::read_symlink("/proc/self/exe", unread);
   if (!unread) program = where.string();

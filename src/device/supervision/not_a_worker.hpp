@@ -6,8 +6,9 @@
 
 namespace troupe {
 
-/// Why this process may not make a device: it was started as a worker and has not become one. Its
-/// device would start it again, and so on without end. Tells the program that has started it, too.
+/// The reason why this process may not make a device: it was started as a worker and has not become
+/// one. Its device would start it again, without end. Also reports this to the program that started
+/// it.
 [[nodiscard]] std::optional<error> not_a_worker();
 
 }  // namespace troupe

@@ -13,10 +13,10 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::chrono::nanoseconds longest_term = 1h;
-// One that has ended one worker and is never sent again is forgotten for a later one.
+// A suspect that ended one worker and is never sent again is forgotten for a later one.
 constexpr std::size_t most_suspects = 256;
 
-// The program writes the table of a bound set once.
+// The program writes the table of a bound set only once.
 bool may_be_written_in_place(const kept_operand& o) noexcept {
   const std::uint32_t state = o.buffer->state.load(std::memory_order_relaxed);
   return o.buffer->space == memory_space::host && o.role != access::write &&

@@ -14,44 +14,44 @@
 
 namespace troupe {
 
-/// Which requests are refused, because the same request has ended two workers.
+/// The requests that are refused because the same request has ended two workers.
 ///
-/// It is the same where its bytes are and what it reads is: each request that writes a buffer gives
-/// it new content, whoever sends the request that reads it. What the program writes in place, in
-/// memory of the host, nobody sees: a request that reads that is never the same.
+/// Two requests are the same if their bytes and their inputs are: each request that writes a buffer
+/// gives it new content, for readers of any sender. Writes of the program to host memory are not
+/// seen: a request that reads such memory never counts as the same.
 ///
-/// Content is counted only once a request has been named for a loss; until then all this costs a
-/// sender one load. Senders count and look without a lock, relaxed: which of two that send at once
-/// comes first, nobody can say. One that sends in the very moment when the counting begins may be
-/// missed; then what it writes counts as the old content.
+/// Content is counted only once a request was named for a loss; until then a sender pays one load.
+/// Senders count and look without a lock, relaxed: the order of two concurrent sends is undefined
+/// anyway. A send at the very moment when counting begins may be missed; then its outputs count as
+/// the old content.
 class quarantine_book {
  public:
   using time_point = std::chrono::steady_clock::time_point;
 
-  /// `term`: for how long a request is refused at first. Each fault after that doubles it. Zero:
-  /// none ever is.
+  /// `term`: how long a request is refused at first. Each later fault doubles it. Zero: no request
+  /// is refused.
   explicit quarantine_book(std::chrono::nanoseconds term) noexcept : term_(term) {}
 
   /// True once content is counted.
   [[nodiscard]] bool counts() const noexcept { return counts_.load(std::memory_order_relaxed); }
   void begin_to_count() noexcept { counts_.store(true, std::memory_order_relaxed); }
 
-  /// Finds out what a request is known by, from its bytes' digest and what it reads; 0, nothing,
-  /// where it is exempt.
+  /// Computes the identity of a request from the digest of its bytes and its inputs; 0, none, if it
+  /// is exempt.
   void recognise(record& r, std::uint64_t digest) const noexcept;
-  /// Gives what it writes new content. Of each request, in the order sent.
+  /// Gives its outputs new content. Call it for each request, in the order sent.
   void note_writes(const record& r) noexcept;
 
-  /// Asked before a request is sent. Once its term is over, one at a time is let through, on trial.
+  /// Call before a request is sent. After its term, one at a time is let through, on trial.
   /// \errors `poisonous`
   [[nodiscard]] result<void> admit(record& r, time_point now);
-  /// One on trial has its answer. Well, and all is forgotten.
+  /// A request on trial was answered. If it did well, its faults are forgotten.
   void end_trial(const record& r, bool well);
-  /// It was named for the loss of a worker. `text`: as errors show it.
+  /// The request was named for the loss of a worker. `text`: as errors show it.
   void note_fault(const record& r, std::string text, time_point now);
 
   [[nodiscard]] std::vector<quarantined_request> list() const;
-  /// Forgets the request of that number, and all its faults. False where there is none.
+  /// Forgets the request of that number, and all its faults. False if there is none.
   bool forgive(std::uint64_t identity);
   void forgive_all();
 
@@ -69,7 +69,8 @@ class quarantine_book {
 
   const std::chrono::nanoseconds term_;
   std::atomic<bool> counts_{false};
-  // By the buffer's address. Where two share one, each has new content more often than it should.
+  // By the buffer's address. Two buffers that share an entry get new content more often than
+  // needed.
   std::array<std::atomic<std::uint32_t>, contents> contents_{};
   mutable std::mutex mutex_;  // guards the rest
   std::vector<suspect> suspects_;

@@ -20,8 +20,8 @@
 namespace troupe {
 namespace {
 
-// What the device thread does all its work by. It has nobody to tell that a call is refused, and a
-// worker that is not heard of takes all the time that it may take to start.
+// The device thread does all its work with these calls. It cannot report a refused call, and a
+// worker without messages would use up its whole start timeout.
 result<void> try_calls() {
   const auto outcome = [](std::string_view call, std::int64_t returned) -> result<void> {
     if (returned >= 0 || !os::call_is_refused(errno)) return {};
@@ -42,8 +42,9 @@ supervisor::supervisor(parts p)
       memory_(parts_.device_memory, parts_.host_memory),
       watch_(parts_.completions, parts_.config, parts_.device_memory.on_device()),
       cause_(parts_.completions),
-      settlement_(parts_.requests, parts_.completions, cause_, *parts_.around),
-      succession_(plan_for(parts_, memory_), parts_.requests, parts_.completions, *parts_.around) {
+      settlement_(parts_.requests, parts_.completions, cause_, *parts_.environment),
+      succession_(plan_for(parts_, memory_), parts_.requests, parts_.completions,
+                  *parts_.environment) {
   if (!parts_.device_memory.on_device()) return;
   parts_.device_memory.on_slab([this](const slab_place& slab, bool added) {
     change_memory(added ? wire::control::map : wire::control::unmap,
@@ -57,7 +58,7 @@ supervisor::supervisor(parts p)
     change_memory(wire::control::share, {.space = memory_space::host, .bytes = now});
   });
   handle_faults();
-  // So that the first host tensors and staged copies find theirs ready.
+  // So that the first host tensors and staged copies find registered memory.
   memory_.set_host_reach(std::max(reach, memory_pool::reach_step_bytes));
 }
 
@@ -75,7 +76,7 @@ worker_plan supervisor::plan_for(const parts& p, const worker_memory& memory) {
 }
 
 result<void> supervisor::begin() {
-  if (!parts_.around->has_device_thread()) {
+  if (!parts_.environment->has_device_thread()) {
     start_next();
     return {};
   }
@@ -94,7 +95,7 @@ result<void> supervisor::begin() {
         has_run_ = true;
         last = std::move(last_act_);
       }
-      if (last) last();  // after which there is no supervisor any more
+      if (last) last();  // it may destroy the supervisor
     });
   } catch (const std::system_error& none) {
     return system_failure("pthread_create", none.code().value(),
@@ -113,13 +114,13 @@ supervisor::~supervisor() {
 
 void supervisor::stop(error reason) {
   if (parts_.completions.is_copy()) return;  // the threads to wait for are in another process
-  promise<void> told;
-  future<void> stopped = told.get_future();
-  execute([this, why = std::move(reason), told = std::move(told)]() mutable {
+  promise<void> answer;
+  future<void> stopped = answer.get_future();
+  execute([this, why = std::move(reason), answer = std::move(answer)]() mutable {
     is_let_go_.store(true, std::memory_order_relaxed);
     give_up(std::move(why), true);
     hand_over_continuations();
-    told.set_value();
+    answer.set_value();
   });
   if (!has_begun_) {
     const detail::deferred_continuations::holding here;
@@ -150,12 +151,12 @@ void supervisor::end(error reason) {
 }
 
 result<void> supervisor::restart() {
-  promise<void> told;
-  future<void> restarted = told.get_future();
-  const bool taken = execute([this, told = std::move(told)]() mutable {
-    if (state() == device_state::condemned) return told.set_error(stop_reason());
+  promise<void> answer;
+  future<void> restarted = answer.get_future();
+  const bool taken = execute([this, answer = std::move(answer)]() mutable {
+    if (state() == device_state::condemned) return answer.set_error(stop_reason());
     if (state() == device_state::stopped) serve_again();
-    told.set_value();
+    answer.set_value();
   });
   if (parts_.completions.is_copy()) return reactor::copy_error();
   if (!taken) {
@@ -188,7 +189,7 @@ bool supervisor::end_unawaited(unique_function<void()> last) {
 }
 
 device_health supervisor::health() const {
-  // In a forked process, whoever had the lock at the fork is not here to let go of it.
+  // In a forked process, the thread that held the lock at the fork does not exist.
   std::unique_lock lock(mutex_, std::defer_lock);
   device_health now;
   if (!parts_.completions.is_copy()) {
@@ -206,10 +207,10 @@ error supervisor::stop_reason() const {
   return stop_reason_.value_or(error{.code = errc::device_stopped});
 }
 
-void supervisor::tell_of_life(news_of_life told) {
-  execute([this, held = std::move(told)]() mutable {
+void supervisor::report_life_to(life_listener listener) {
+  execute([this, held = std::move(listener)]() mutable {
     life_ = std::move(held);
-    // One that cannot start has stopped before it could be told of.
+    // A device that cannot start may have stopped before this was set.
     if (state() == device_state::stopped) life_.has_stopped(stop_reason(), is_let_go());
   });
 }
@@ -237,7 +238,7 @@ void supervisor::publish(device_state state) {
     tell(watcher, gone);
 }
 
-// Like a continuation: what this thread is in the middle of comes first.
+// Like a continuation: the thread first finishes its current work.
 void supervisor::tell(const std::shared_ptr<generation_watcher>& watcher, bool ended) const {
   promise<void> news;
   (void)news.get_future().then(
@@ -246,7 +247,7 @@ void supervisor::tell(const std::shared_ptr<generation_watcher>& watcher, bool e
 }
 
 bool supervisor::execute(unique_function<void()> command) {
-  // In a forked process there is no thread for it, and who held the mutex is not there, either.
+  // A forked process has no device thread, and the holder of the mutex may not exist in it.
   if (parts_.completions.is_copy()) return false;
   {
     const std::lock_guard lock(mutex_);
@@ -262,10 +263,10 @@ void supervisor::wake() noexcept {
   [[maybe_unused]] const ssize_t written = ::write(parts_.wakes, &one, sizeof(one));
 }
 
-// From whatever thread allocates.
+// Called by any thread that allocates.
 void supervisor::change_memory(wire::control kind, memory_piece piece) {
   {
-    // The number and the place in the queue under one lock, so that workers count in order.
+    // Number and queue place under one lock, so that workers count in order.
     const std::lock_guard lock(mutex_);
     const std::uint64_t version = memory_.count_change();
     if (ended_) return;
@@ -320,7 +321,7 @@ error supervisor::why_unknown(const request_type& type) const {
             "the request",
             type.name, parts_.config.plugins.size())};
   }
-  // What the backend's own plugin does not bring has a plugin of its own.
+  // An operation that the backend's own plugin lacks has a plugin of its own.
   namespace fs = std::filesystem;
   const fs::path backend(parts_.backend.plugin);
   const fs::path plugin =

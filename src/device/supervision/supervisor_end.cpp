@@ -1,4 +1,4 @@
-// How a device ends: given up, condemned, or let go; and how one that has stopped serves again.
+// Ends a device: given up, condemned, or let go; and restarts a stopped one.
 #include "base/short_of_memory.hpp"
 #include "device/supervision/fork_requests.hpp"
 #include "device/supervision/supervisor.hpp"
@@ -14,14 +14,13 @@ void supervisor::give_up(error why, bool by_request) {
   error reason;
   insist_on([&] { reason = reason_to_stop(why); });
   insist_on([&] {
-    if (parts_.completions.has_role()) parts_.completions.leave_role();  // from the last try
+    if (parts_.completions.has_role()) parts_.completions.leave_role();  // after the last try
     end_service(reason, by_request);
   });
 }
 
 error supervisor::reason_to_stop(error why) {
-  // A device that no worker could ever use was not stopped by faults: the worker's own reason
-  // counts.
+  // If no worker was ever ready, faults did not stop the device: report the worker's own reason.
   const bool never_up = why.code == errc::device_unavailable && generation() == 0;
   if (!is_permanent(why.code) && !never_up && why.code != errc::device_stopped) {
     const auto failures = succession_.failures(current_time());
@@ -37,7 +36,7 @@ error supervisor::reason_to_stop(error why) {
   return why;
 }
 
-// Can be begun again where it was left in the middle.
+// Can be started again after it was interrupted.
 void supervisor::end_service(const error& reason, bool by_request) {
   {
     const std::lock_guard lock(mutex_);
@@ -48,7 +47,7 @@ void supervisor::end_service(const error& reason, bool by_request) {
     health_.standby_ready = false;
     health_.standby_pid.reset();
   }
-  // First refuse, then end the workers, so that their marks are final, then fail what is left.
+  // First refuse, then end the workers, so that their marks are final, then fail the rest.
   pid_.store(-1, std::memory_order_release);
   state_.store(device_state::stopped, std::memory_order_release);
   std::atomic_thread_fence(std::memory_order_seq_cst);  // see `fail_latecomers`
@@ -73,7 +72,7 @@ void supervisor::end_service(const error& reason, bool by_request) {
   if (life_.has_stopped) life_.has_stopped(reason, by_request);
 }
 
-// Precondition: it has stopped.
+// Precondition: the device has stopped.
 void supervisor::serve_again() {
   {
     const std::lock_guard lock(mutex_);
@@ -84,7 +83,7 @@ void supervisor::serve_again() {
   succession_.begin_anew(lost_at_);
   handle_faults();
   if (life_.is_restarted) life_.is_restarted();
-  // What is sent from here on waits for the worker.
+  // Requests sent from here on wait for the worker.
   parts_.device_memory.reopen();
   state_.store(generation() == 0 ? device_state::starting : device_state::recovering,
                std::memory_order_release);
@@ -121,9 +120,9 @@ void supervisor::condemn(error why) {
   publish(device_state::condemned);
 }
 
-// With the role. The threads of a condemned device go on, whenever they do: with the mailbox and
-// the pools, which the reactor holds, and on the tensors of what they were given. None of that is
-// ever let go of, so that what they write is nobody else's.
+// With the role. The threads of a condemned device may run on: they use the mailbox and the pools,
+// which the reactor holds, and the tensors of their requests. None of this is ever freed, so that
+// no other owner gets the memory that they write.
 void supervisor::leave_behind() {
   reactor& completions = parts_.completions;
   auto tensors = std::make_unique<std::vector<operand_list>>();
@@ -133,14 +132,14 @@ void supervisor::leave_behind() {
   completions.retain();
 }
 
-// With the role, and with no worker that could still complete anything.
+// With the role; no worker can complete anything any more.
 void supervisor::fail_everything(const error& why) {
   reactor& completions = parts_.completions;
   do {
     completions.walk();
     for (const std::uint16_t slot : completions.in_flight())
       completions.drop(slot, why);
-    // A sender that passed the gate before it closed publishes any moment.
+    // A sender that passed the gate before it closed will publish soon.
   } while (completions.walked_ticket() < parts_.requests.next_ticket() ||
            completions.in_flight_count() > 0);
 }
@@ -153,8 +152,8 @@ void supervisor::fail_latecomers() {
     fail_everything(stop_reason());
     if (!has_it) parts_.completions.leave_role();
   };
-  // On the device thread, where the device's end is over before the next command. Once that thread
-  // has gone, there is no worker either.
+  // Run on the device thread, which finishes the device's end before its next command. Once that
+  // thread has ended, there is no worker either.
   if (!execute(fail)) fail();
 }
 
@@ -162,7 +161,7 @@ void supervisor::end_all() {
   active_.reset();
   succession_.end();
   settlement_.forget_worker();
-  // A sender that passed the gate before it closed may still be about to publish.
+  // A sender that passed the gate before it closed may be about to publish.
   parts_.completions.take_role();
   fail_everything(stop_reason());
   parts_.completions.leave_role();

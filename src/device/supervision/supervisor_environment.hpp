@@ -11,14 +11,14 @@
 
 namespace troupe {
 
-/// What has come from a worker since this was asked last.
+/// Events of a worker since the last call.
 struct worker_events {
   bool ended = false;
   bool has_spoken = false;
 };
 
-/// What a supervisor has around it: time, and workers. A test that simulates both puts its own in
-/// the place of the real ones, and gives the supervisor its turns itself.
+/// The environment of a supervisor: time, and workers. A test that simulates both passes its own
+/// environment, and calls the supervisor's turns itself.
 class supervisor_environment {
  public:
   using clock = std::chrono::steady_clock;
@@ -33,7 +33,7 @@ class supervisor_environment {
   [[nodiscard]] virtual result<std::unique_ptr<incarnation>> start_worker(
       const worker_plan& plan, std::uint64_t number, const std::vector<frozen_range>& frozen) = 0;
 
-  /// Asked where there is no device thread, which hears of these itself.
+  /// Called if there is no device thread, which would get these events itself.
   [[nodiscard]] virtual worker_events events_of(const incarnation& worker) = 0;
   [[nodiscard]] virtual bool has_device_thread() const noexcept = 0;
 

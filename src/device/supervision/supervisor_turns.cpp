@@ -1,4 +1,4 @@
-// What the device thread does between two sleeps, and what it sleeps on.
+// The turns of the device thread, and its sleep.
 #include "base/short_of_memory.hpp"
 #include "base/spin_wait.hpp"
 #include "core/dispatch/deferred_continuations.hpp"
@@ -21,10 +21,10 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto driver_spins = 50us;
-// Between two looks at what has no event.
+// The time between two looks at conditions without an event.
 constexpr auto shortest_look = 20us;
 constexpr auto longest_look = 1ms;
-// However many completions come, the thread looks after its other duties this often.
+// However many completions come, the thread does its other duties this often.
 constexpr auto longest_drive = 1ms;
 
 }  // namespace
@@ -45,8 +45,8 @@ void supervisor::run() {
   duties.release();
 }
 
-// Its books may be half written when memory of the program is exhausted: then the device stops, and
-// the program goes on.
+// The supervisor's state may be half written when the program's memory is exhausted: then the
+// device stops, and the program continues.
 template <class Step>
 void supervisor::outlast(Step&& step) {
   try {
@@ -63,7 +63,7 @@ void supervisor::take_turn() {
   duties.hold();
   drive();
   const auto ask = [this](const incarnation* worker) {
-    return worker != nullptr ? parts_.around->events_of(*worker) : worker_events{};
+    return worker != nullptr ? parts_.environment->events_of(*worker) : worker_events{};
   };
   const worker_pair now = workers();
   handle(ask(now.active), ask(now.next), ask(settlement_.worker()).ended);
@@ -114,7 +114,7 @@ void supervisor::run_soon(detail::continuation_queue continuations) {
   }
 }
 
-// Whoever gives the turns here runs them, too: nothing is half done.
+// If a test calls the turns here, it runs the continuations too: nothing is half done.
 void supervisor::hand_over_continuations() {
   detail::deferred_continuations& duties = detail::deferred_continuations::mine();
   if (program_) return program_->run_soon(duties.take_put_off());
@@ -123,7 +123,7 @@ void supervisor::hand_over_continuations() {
 }
 
 supervisor::clock::time_point supervisor::next_turn() const {
-  if (gone()) return clock::time_point::max();  // commands come with a wake of their own
+  if (gone()) return clock::time_point::max();  // commands wake the thread themselves
   const clock::time_point now = current_time();
   const worker_pair all = workers();
   clock::time_point until =
@@ -167,7 +167,7 @@ void supervisor::sleep() {
   if (const incarnation* lost = settlement_.worker()) entries[7].fd = lost->ending();
   if (all.next != nullptr) entries[8].fd = all.next->news();
 
-  // The last look before sleeping; whatever comes after it rings the eventfd.
+  // The last look before sleeping; later events ring the eventfd.
   if (parts_.completions.try_take_role()) {
     if (!parts_.completions.announce_sleep()) until = current_time();
     parts_.completions.leave_role();
@@ -203,12 +203,12 @@ void supervisor::handle(worker_events of_active, worker_events of_next, bool los
 
 void supervisor::hear_next(worker_events what) {
   incarnation& worker = *succession_.next();
-  // Also when its process has ended: its last message says why.
+  // Also if its process has ended: its last message says why.
   if ((what.has_spoken || what.ended) && worker.control() >= 0) worker.on_control();
   const bool ending = worker.is_process() && worker.control() < 0;
   if (what.ended || ending) {
     const os::exit_report report = worker.end();
-    // Unless it has said why it fails, and then leaves.
+    // Unless it has reported why it fails before it exited.
     worker.fail({.code = errc::device_unavailable,
                  .message = fmt::format("{} ended {} {} before it was needed{}", worker.called(),
                                         report.signalled ? "by signal" : "with status", report.code,
@@ -224,7 +224,7 @@ void supervisor::hear_active(worker_events what) {
   const bool ending = worker.is_process() && worker.control() < 0;
   if (what.ended || ending) {
     const os::exit_report report = what.ended ? worker.end() : os::exit_report{};
-    // One that has said why it fails, and then leaves, has said it.
+    // A worker that reported why it fails, and then exited, needs no other explanation.
     const bool crashed = report.signalled || report.unknown;
     if (!has_failed || crashed) {
       sign_of_loss sign{
@@ -240,19 +240,19 @@ void supervisor::hear_active(worker_events what) {
   error why = worker.failure();
   why.message += worker.last_words();
   if (!worker.queues_failed()) {
-    // Its process, which could not map memory, say: whatever ran is as innocent as under a kill.
-    // But one that says what cannot be has had its memory overwritten, if it is no liar.
+    // No request is to blame, for example if the process could not map memory. An impossible
+    // message is different: a request may have overwritten the worker's memory.
     const bool lied = why.code == errc::protocol_violation;
     return lose_active({.what = {.doubtful = !lied},
                         .why = std::move(why),
                         .ended = what.ended,
                         .at = current_time()});
   }
-  // The context is lost for its own process. What comes after a fault in its queue never runs,
-  // because a queue is in order; what other queues still do shows in their marks once the process
-  // has been reaped.
+  // The process has lost its context. Requests behind a fault in its queue never run, because a
+  // queue is in order; the marks show the progress of other queues once the process has been
+  // reaped.
   parts_.completions.take_role();
-  parts_.completions.poll();  // what has completed since is no suspect
+  parts_.completions.poll();  // requests completed since are no suspects
   const std::optional<std::uint64_t> culprit = parts_.completions.only_suspect();
   parts_.completions.leave_role();
   lose_active(
@@ -268,13 +268,13 @@ void supervisor::tick() {
   if (gone()) return;
   std::erase_if(looks_, [](auto& look) { return look(); });
   if (auto why = succession_.overdue(now)) {
-    // A process that has been forked, and hangs, is not the server's fault.
+    // A process that was forked, and hangs, is not the server's fault.
     if (parts_.config.forked_by && succession_.next()->pid() <= 0) {
       parts_.config.forked_by->own().give_up();
     }
     next_failed(*std::move(why));
   }
-  end_debtors(now);
+  end_unresponsive(now);
   if (succession_.start_is_due(now)) start_next();
   if (!active_ && succession_.may_serve(now)) activate_next();
   finish_protects();
@@ -298,15 +298,15 @@ void supervisor::check_requests(clock::time_point now) {
       sign = watch_.check_progress(active_.get(), now);
     }
   } catch (const std::bad_alloc&) {
-    // Nothing is decided yet, so it can be looked at again.
+    // Nothing is decided yet, so it can be checked again.
     constexpr auto soon = 1ms;
-    (void)watch_.note_look((now + soon).time_since_epoch() / 1ns);
+    (void)watch_.schedule_check((now + soon).time_since_epoch() / 1ns);
   }
   parts_.completions.leave_role();
   if (sign) lose_active(*std::move(sign));
 }
 
-void supervisor::end_debtors(clock::time_point now) {
+void supervisor::end_unresponsive(clock::time_point now) {
   const auto is_due = [&](const incarnation* worker) {
     return worker != nullptr && now >= watch_.answer_is_due(*worker, !active_);
   };

@@ -1,4 +1,4 @@
-// Workers come, have the mailbox handed over, and are lost.
+// Workers start, get the mailbox, and are lost.
 #include "base/short_of_memory.hpp"
 #include "device/supervision/fork_requests.hpp"
 #include "device/supervision/loss/exit_cause.hpp"
@@ -28,8 +28,8 @@ void supervisor::next_failed(error why) {
 void supervisor::activate_next() {
   reactor& completions = parts_.completions;
   completions.take_role();
-  completions.catch_up();  // all that was sent so far is handed over, in order
-  completions.poll();      // but what is known to read the undefined is answered
+  completions.catch_up();  // hands over everything sent so far, in order
+  completions.poll();      // but answers requests known to read undefined content
   completions.drop_answered();
   const std::vector<std::uint16_t> replay = completions.in_flight();
   std::vector<std::uint64_t> entries;
@@ -40,8 +40,8 @@ void supervisor::activate_next() {
   const bool first_time = generation_.load(std::memory_order_relaxed) == 0;
   const clock::time_point now = current_time();
   {
-    // Before the generation, and what the worker answers, tell of it: nobody is to take the worker
-    // in service for a standby, or to have an answer from one that nobody knows of.
+    // Before the generation and the worker's answers can show it: no thread may take the worker in
+    // service for a standby, or get an answer from an unknown worker.
     const std::lock_guard lock(mutex_);
     health_.standby_ready = false;
     health_.standby_pid.reset();
@@ -57,7 +57,7 @@ void supervisor::activate_next() {
   succession_.put_on_trial(replay);
   generation_.fetch_add(1, std::memory_order_release);
   pid_.store(active_->pid(), std::memory_order_release);
-  // Before the first answer can come: who has one finds the device ready.
+  // Before the first answer can come: its receiver must find the device ready.
   state_.store(device_state::ready, std::memory_order_release);
   parts_.requests.activate(active_->number(), entries, completions.walked_ticket(),
                            !settlement_.holds_back());
@@ -77,16 +77,17 @@ void supervisor::lose_active(sign_of_loss sign) {
 
   clear_mapped_culprit(parts_.completions, sign.what);
   if (sign.what.by_run_limit) sign.why.message += active_->ask_where_it_is();
-  // Before the state, and before what was lost is answered: nobody is to take it for a worker.
+  // Before the state, and before the lost requests are answered: no thread may take the pid for a
+  // worker's.
   pid_.store(-1, std::memory_order_release);
   state_.store(device_state::recovering, std::memory_order_release);
   if (settlement_.worker() != nullptr) reap_lost();
-  // What has completed since is answered: whether anything has since the last loss counts.
+  // Answer the requests completed since: it matters whether any was answered since the last loss.
   parts_.completions.take_role();
   parts_.completions.poll();
   parts_.completions.leave_role();
-  // Where only one process may have the device, too, the next one starts after the last has gone.
-  // And where this may be the end it is known first who is to blame.
+  // If only one process may use the device, the next one starts after the last one has gone. If
+  // this may be the device's end, the culprit must be known first.
   const bool may_be_the_end = !is_explained(sign.what, {}) && succession_.is_spent(sign.at);
   const bool reaps_first =
       !parts_.device_memory.on_device() || parts_.backend.description.one_process || may_be_the_end;
@@ -107,7 +108,7 @@ void supervisor::lose_active(sign_of_loss sign) {
   settlement::outcome left = settlement_.take_over(std::move(active_), sign);
   const bool explained = left.explained;
   note_outcome(std::move(left));
-  if (sign.ended) reap_lost();  // it has been reaped, and nothing will tell of its end again
+  if (sign.ended) reap_lost();  // it was reaped, and no event of its end will come
   // Until it is reaped it may turn out to be explained; see `note_outcome`.
   if (!succession_.note_loss(sign.at, explained)) return give_up(std::move(sign.why));
   const clock::time_point now = current_time();
@@ -118,7 +119,7 @@ void supervisor::lose_active(sign_of_loss sign) {
   }
 }
 
-// What its process, and what it has left, say of its end.
+// Fills in the cause from the exit of its process and what it left.
 void supervisor::explain_end(const incarnation& worker, const os::exit_report& report,
                              sign_of_loss& sign) {
   explain_by_exit(parts_.completions, *worker.segment(), report, sign);
@@ -134,7 +135,7 @@ void supervisor::explain_end(const incarnation& worker, const os::exit_report& r
 
 void supervisor::reap_lost() {
   if (auto fault = settlement_.reap()) {
-    // Before anything is answered for it: who has an answer finds its cause in the device's health.
+    // Before any answer for it: its receiver must find the cause in the device's health.
     const std::lock_guard lock(mutex_);
     health_.last_fault = *std::move(fault);
   }
@@ -157,7 +158,7 @@ void supervisor::note_unexplained(std::optional<error> fault) {
   }
 }
 
-// With the role: the worker in service wrote what cannot be.
+// With the role: reports an invalid write of the worker in service.
 std::optional<sign_of_loss> supervisor::protocol_violation() {
   auto violation = parts_.completions.take_violation();
   if (!violation || !active_) return std::nullopt;
@@ -171,7 +172,7 @@ void supervisor::on_alarm() {
       current_time() - settlement_.reaped_at() < aftermath) {
     return;
   }
-  auto sign = watch_.check_alarm(workers(), *parts_.around, *parts_.backend.source);
+  auto sign = watch_.check_alarm(workers(), *parts_.environment, *parts_.backend.source);
   if (sign) lose_active(*std::move(sign));
 }
 

@@ -57,8 +57,8 @@ void worker_memory::have_protected(pending_protect& change, bool read_only, work
   }
 }
 
-// A freeze that one worker has no room for is undone in all of them. Where that cannot be, because
-// memory is to be written again or was frozen before the worker came, it is the worker that is of
+// A freeze that one worker's system refuses is undone in all workers. If it cannot be undone,
+// because the memory is to be written again or was frozen before the worker came, that worker is of
 // no use.
 bool worker_memory::on_refused_protect(incarnation& by, incarnation::refused_protect refused,
                                        worker_pair workers) {
@@ -67,7 +67,7 @@ bool worker_memory::on_refused_protect(incarnation& by, incarnation::refused_pro
   });
   const bool freezes =
       change != protects_.end() && change->read_only &&
-      std::ranges::none_of(change->awaited, [&](const auto& earlier) {  // else it undoes that
+      std::ranges::none_of(change->awaited, [&](const auto& earlier) {  // else it undoes that one
         return earlier.first == by.number() && earlier.second < refused.number;
       });
   if (!freezes) {
@@ -76,9 +76,9 @@ bool worker_memory::on_refused_protect(incarnation& by, incarnation::refused_pro
   }
   if (change->refused) return false;
   change->refused = std::move(refused.why);
-  change->refused->message += fmt::format(
-      "; {} are frozen, each of which may take two mappings of a process (vm.max_map_count)",
-      frozen_.size() - 1);
+  change->refused->message +=
+      fmt::format("; {} are frozen, and each may take two mappings of a process (vm.max_map_count)",
+                  frozen_.size() - 1);
   const auto next = static_cast<std::size_t>(change - protects_.begin()) + 1;
   if (!changes_since(next, *change->buffer.get())) have_protected(*change, false, workers);
   return false;
@@ -114,7 +114,7 @@ bool worker_memory::finish_protects(worker_pair workers, clock::time_point now) 
                 (without_standby && worker == workers.next));
       }
     }
-    return true;  // that worker is gone, and its mapping with it
+    return true;  // that worker is gone, with its mapping
   };
   for (std::size_t i = 0; i < protects_.size();) {
     if (!std::ranges::all_of(protects_[i].awaited, acknowledged)) {
@@ -126,7 +126,7 @@ bool worker_memory::finish_protects(worker_pair workers, clock::time_point now) 
     if (change.refused && !changes_since(i, *change.buffer.get())) {
       change.buffer->state.fetch_and(~frozen_flags, std::memory_order_acq_rel);
     }
-    change.buffer = {};  // whoever is answered may need its memory
+    change.buffer = {};  // the receiver of the answer may need its memory
     if (change.refused) {
       change.done->set_error(*std::move(change.refused));
     } else {

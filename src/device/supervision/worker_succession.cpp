@@ -17,19 +17,19 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A GPU tells of a fault the later the more contexts come before the one that faulted, and a new
-// one takes the lowest place that is free: a third one while a lost worker still has its own
-// (ADR 24). So a standby is started once that is gone, or after so long.
+// A GPU reports a fault later the more contexts precede the one that faulted, and a new context
+// takes the lowest free place: a third one while a lost worker still has its own (ADR 24). So a
+// standby is started once the lost worker is gone, or after this time.
 constexpr auto longest_reaping = 1s;
 
 }  // namespace
 
 worker_succession::worker_succession(worker_plan plan, mailbox& requests, reactor& completions,
-                                     supervisor_environment& around)
+                                     supervisor_environment& environment)
     : config_(*plan.config),
       requests_(requests),
       completions_(completions),
-      around_(around),
+      environment_(environment),
       plan_(std::move(plan)),
       losses_(config_.restarts.window),
       random_(std::random_device{}()) {}
@@ -45,15 +45,15 @@ std::optional<error> worker_succession::start(const incarnation* active, const i
   do {
     ++last_number_;
   } while (shares_bells(active) || shares_bells(lost));
-  // From the first one on, a worker that is there soon is worth more than a warm one: it may be
-  // needed before it is, and warms up while it is not.
+  // After the first one, a worker that is ready soon is worth more than a warm one: it may be
+  // needed early, and warms up until then.
   plan_.warm_first = !any_has_served_;
   plan_.any_has_served = any_has_served_;
   plan_.all_wait = active == nullptr;
-  auto started = around_.start_worker(plan_, last_number_, frozen);
+  auto started = environment_.start_worker(plan_, last_number_, frozen);
   if (!started) return std::move(started).error();
   next_ = *std::move(started);
-  next_started_at_ = around_.now();
+  next_started_at_ = environment_.now();
   return std::nullopt;
 }
 
@@ -79,14 +79,14 @@ std::optional<error> worker_succession::overdue(clock::time_point now) const {
                                       config_.start_timeout / 1ms, next_->doubts())};
 }
 
-// One that says what it is doing gets time for it.
+// A worker that reports what it is doing gets time for it.
 worker_succession::clock::time_point worker_succession::starting_since() const noexcept {
   return std::max(next_started_at_, next_->last_heard());
 }
 
 bool worker_succession::note_failed(errc why, bool serving) {
   next_.reset();
-  const clock::time_point now = around_.now();
+  const clock::time_point now = environment_.now();
   if (serving) {
     // A standby is a convenience: without one the next fault takes a little longer.
     failed_standbys_.push_back(now);
@@ -111,14 +111,14 @@ bool worker_succession::can_serve() const noexcept {
 
 std::unique_ptr<incarnation> worker_succession::take_next() noexcept {
   any_has_served_ = true;
-  serving_since_ = around_.now();
+  serving_since_ = environment_.now();
   return std::move(next_);
 }
 
 void worker_succession::put_on_trial(std::span<const std::uint16_t> replay) {
   constexpr int several = 3;
   next_on_trial_.store(false, std::memory_order_relaxed);
-  if (losses_.spent(around_.now()) < several) return;
+  if (losses_.spent(environment_.now()) < several) return;
   const auto first = std::ranges::find_if(replay, [this](std::uint16_t slot) {
     return requests_.header(slot).held.load(std::memory_order_relaxed) == wire::hold::none &&
            !is_mapping(*completions_.at(slot).type);
@@ -146,12 +146,12 @@ bool worker_succession::note_loss(clock::time_point at, bool explained) {
   const bool calm = has_answered_since_last_loss() || lasted;
   if (!admit_another(at, explained ? none : one, calm)) return false;
   failed_standbys_.clear();
-  // However long a standby that failed to start was to be left alone.
+  // However long a failed standby was to be left alone.
   if (!next_) next_start_ = activate_after_;
   return true;
 }
 
-// False where there is to be no other worker.
+// False if there must be no other worker.
 bool worker_succession::admit_another(clock::time_point at, loss_history::cost of, bool calm) {
   const auto earlier = losses_.note(at, of, budget(), calm);
   if (!earlier) return false;
@@ -164,7 +164,7 @@ bool worker_succession::has_answered_since_last_loss() {
   return std::exchange(answered_at_last_loss_, answered) != answered;
 }
 
-// Where none has ever been ready, what keeps it from that is there to stay.
+// If no worker has ever been ready, the cause will not go away.
 std::int32_t worker_succession::budget() const {
   constexpr std::int32_t first_starts = 3;
   const std::int32_t all = config_.restarts.restarts;

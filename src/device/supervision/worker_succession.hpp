@@ -21,69 +21,69 @@ namespace troupe {
 class mailbox;
 class reactor;
 
-/// How workers come: owns the one that is to be next, a standby while another one serves, and
-/// decides when it is started, when it may serve, and how many may be lost or fail before there is
-/// to be no other.
+/// Creates workers, and owns the next one (the standby). Decides when it is started, when it may
+/// serve, and how many may be lost or fail before there is no other.
 ///
-/// Used by the device thread, but for the trial, which senders take.
+/// Used by the device thread, except the trial, which senders take.
 class worker_succession {
  public:
   using clock = std::chrono::steady_clock;
 
-  /// `plan`: what each worker is started with; what it points to outlives this.
+  /// `plan`: the parameters of each worker; the objects that it points to outlive this.
   worker_succession(worker_plan plan, mailbox& requests, reactor& completions,
-                    supervisor_environment& around);
+                    supervisor_environment& environment);
 
-  /// The one that is to be next, or null.
+  /// The next worker, or null.
   [[nodiscard]] incarnation* next() const noexcept { return next_.get(); }
 
-  /// Starts it. `active` and `lost`, which may be null, are the workers that there are already.
-  /// \returns why that has failed, if it has
+  /// Starts the next worker. `active` and `lost`, which may be null, are the existing workers.
+  /// \returns the reason if that has failed
   [[nodiscard]] std::optional<error> start(const incarnation* active, const incarnation* lost,
                                            const std::vector<frozen_range>& frozen);
   [[nodiscard]] bool start_is_due(clock::time_point now) const noexcept;
-  /// Why it is of no use where it has not become ready in time.
+  /// The reason why it is of no use, if it has not become ready in time.
   [[nodiscard]] std::optional<error> overdue(clock::time_point now) const;
-  /// It has failed, or its start has. \returns false where there is to be no other, although none
-  /// is `serving`
+  /// The next worker, or its start, has failed. \returns false if there must be no other, although
+  /// none is `serving`
   [[nodiscard]] bool note_failed(errc why, bool serving);
-  /// True where it is ready, and what is frozen is so in it before it runs anything.
+  /// True if it is ready and has applied all freezes, so that it can run requests.
   [[nodiscard]] bool can_serve() const noexcept;
   /// The same, and the backoff is over.
   [[nodiscard]] bool may_serve(clock::time_point now) const noexcept {
     return can_serve() && now >= activate_after_;
   }
-  /// Gives it away: it serves from now on.
+  /// Hands it over: it serves from now on.
   [[nodiscard]] std::unique_ptr<incarnation> take_next() noexcept;
-  /// After several losses that nobody is named for, one request tries the new worker out: if that
-  /// loses it, too, it was the one. `replay`: what the worker begins with. With the role.
+  /// After several losses without a culprit, one request tries the new worker out: if that worker
+  /// is lost, too, the request was the cause. `replay`: the worker's first requests. With the role.
   void put_on_trial(std::span<const std::uint16_t> replay);
-  /// A standby is to be started once the lost worker is gone, or after a while.
+  /// Starts a standby once the lost worker is gone, or after a while.
   void start_after_reaping(clock::time_point now) noexcept;
   void note_reaped(clock::time_point at) noexcept;
 
-  /// True where a loss that nobody is named for would be the last one.
+  /// True if a loss without a culprit would be the last one.
   [[nodiscard]] bool is_spent(clock::time_point now) { return losses_.is_spent(now, budget()); }
   [[nodiscard]] loss_history::tally failures(clock::time_point now) { return losses_.counted(now); }
-  /// The worker in service was lost. `explained`: it costs no budget. \returns false where there is
-  /// to be no other
+  /// The worker in service was lost. `explained`: it costs no budget. \returns false if there must
+  /// be no other
   [[nodiscard]] bool note_loss(clock::time_point at, bool explained);
   /// That loss has turned out to be explained.
   void refund(clock::time_point at) noexcept { losses_.refund(at); }
 
-  /// When there is something to do, `serving` or not, although nothing happens until then.
+  /// When there is next something to do if no event comes before; depends on whether a worker is
+  /// `serving`.
   [[nodiscard]] clock::time_point next_turn(bool serving) const;
-  /// There is to be no worker any more, until `begin_anew`.
+  /// There are no workers any more, until `begin_anew`.
   void end() noexcept;
-  /// With the whole budget.
+  /// Starts over with the whole budget.
   void begin_anew(clock::time_point now) noexcept;
 
-  /// True while the next request is to run alone, as the first of a worker that came after several
-  /// others were lost. Relaxed: which one it becomes does not matter.
+  /// True while the next request must run alone, as the first of a worker that came after several
+  /// others were lost. Relaxed: any request will do.
   [[nodiscard]] bool next_on_trial() const noexcept {
     return next_on_trial_.load(std::memory_order_relaxed);
   }
-  /// True for one of those who ask.
+  /// True for exactly one caller.
   [[nodiscard]] bool take_trial() noexcept {
     return next_on_trial_.exchange(false, std::memory_order_relaxed);
   }
@@ -98,16 +98,16 @@ class worker_succession {
   const device_config& config_;
   mailbox& requests_;
   reactor& completions_;
-  supervisor_environment& around_;
+  supervisor_environment& environment_;
   worker_plan plan_;
 
   std::unique_ptr<incarnation> next_;
   bool any_has_served_ = false;
-  clock::time_point serving_since_{};  // the last one that does or did
+  clock::time_point serving_since_{};  // for the current or the last worker
   std::uint64_t last_number_ = 0;
   clock::time_point next_started_at_{};
-  clock::time_point next_start_ = clock::time_point::min();  // this: none is planned
-  bool after_reaping_ = false;                               // a reaping brings that forward
+  clock::time_point next_start_ = clock::time_point::min();  // this value: none is planned
+  bool after_reaping_ = false;                               // reaping a worker brings that forward
   clock::time_point activate_after_ = clock::time_point::min();
   std::deque<clock::time_point> failed_standbys_;  // within the window, since a worker was lost
   loss_history losses_;

@@ -14,18 +14,18 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// How often a worker with work to do is looked at; an idle device is not looked at at all.
+// How often a busy worker is checked; an idle device is not checked at all.
 constexpr std::chrono::milliseconds watch_interval{100};
 
-// How often a request is looked at that is to be seen to begin: the limit, and what it is exceeded
-// by, are right to a part of it.
+// How often a request must be observed to begin: the limit, and the excess, are accurate to a part
+// of the limit.
 std::chrono::nanoseconds look_interval(std::chrono::nanoseconds limit) {
   return std::max<std::chrono::nanoseconds>(limit / 32, 1ms);
 }
 
 }  // namespace
 
-bool worker_watch::bring_look_forward(std::int64_t to_ns) noexcept {
+bool worker_watch::bring_check_forward(std::int64_t to_ns) noexcept {
   std::int64_t next = next_look_ns_.load(std::memory_order_relaxed);
   while (to_ns < next) {
     if (next_look_ns_.compare_exchange_weak(next, to_ns)) return true;
@@ -33,11 +33,13 @@ bool worker_watch::bring_look_forward(std::int64_t to_ns) noexcept {
   return false;
 }
 
-bool worker_watch::note_look(std::int64_t at_ns) noexcept { return bring_look_forward(at_ns); }
+bool worker_watch::schedule_check(std::int64_t at_ns) noexcept {
+  return bring_check_forward(at_ns);
+}
 
 bool worker_watch::note_run_limit(std::chrono::nanoseconds limit, clock::time_point now) noexcept {
   const std::chrono::nanoseconds often = look_interval(limit);
-  return often < watch_interval && bring_look_forward((now + often).time_since_epoch().count());
+  return often < watch_interval && bring_check_forward((now + often).time_since_epoch().count());
 }
 
 worker_watch::clock::time_point worker_watch::next_look(clock::time_point now) const noexcept {
@@ -58,8 +60,8 @@ void worker_watch::begin(clock::time_point now) noexcept {
 }
 
 std::optional<sign_of_loss> worker_watch::check_limits(clock::time_point now) {
-  // Reset before looking: a look asked for meanwhile lowers it again, and one that was not, because
-  // an earlier one stood there, is at a request that is taken up here.
+  // Reset before looking: a check scheduled meanwhile lowers it again. One that was not lowered,
+  // because an earlier one was scheduled, concerns a request that this walk finds.
   next_look_ns_.store(no_look, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_seq_cst);
   completions_.walk();
@@ -67,7 +69,7 @@ std::optional<sign_of_loss> worker_watch::check_limits(clock::time_point now) {
   const std::vector<std::uint16_t> slots = completions_.in_flight();
   for (const std::uint16_t slot : slots) {
     const record& r = completions_.at(slot);
-    // The answer to one before may have ended it.
+    // The answer to an earlier one may have ended it.
     if (!r.in_flight || r.withdrawn) continue;
     if (r.deadline_ns != 0 && !r.answered) {
       const clock::time_point deadline{std::chrono::nanoseconds(r.deadline_ns)};
@@ -91,15 +93,15 @@ std::optional<sign_of_loss> worker_watch::check_limits(clock::time_point now) {
                 .message = fmt::format(
                     "hang: it ran for longer than its run limit of {} ms, so its worker was ended",
                     limit / 1ms)};
-      next_look_ns_.store(now.time_since_epoch() / 1ns);  // the others' have not all been looked at
+      next_look_ns_.store(now.time_since_epoch() / 1ns);  // some limits are not checked yet
       return sign_of_loss{.what = what, .why = std::move(why), .at = *end};
     }
   }
-  (void)bring_look_forward(next.time_since_epoch() / 1ns);
+  (void)bring_check_forward(next.time_since_epoch() / 1ns);
   return std::nullopt;
 }
 
-// With the role. The answer comes in time, and what runs ends by itself.
+// With the role. The answer comes in time, and a running request runs to its end.
 void worker_watch::expire(std::uint16_t slot) {
   const record& r = completions_.at(slot);
   const bool is_given = completions_.given(r.lane) >= r.place;
@@ -110,14 +112,14 @@ void worker_watch::expire(std::uint16_t slot) {
                                  : "the deadline passed before the request was run"});
 }
 
-// With the role: how many share the mark that shows the end of the first of a lane. They may all
-// have begun, and which of them runs shows nowhere.
+// With the role: how many requests share the mark that shows the end of a lane's first one. All may
+// have begun, and nothing shows which of them runs.
 std::uint64_t worker_watch::begun_together(const record& r) const {
   return completions_.started(r.lane) - r.place + 1;
 }
 
-// With the role: when the time is over that a request may run; nothing for one that has not been
-// seen to. What an accelerator's queue has can still wait there for an earlier request.
+// With the role: when the run limit of a request ends; nothing if it was not observed yet. A
+// request in an accelerator's queue may still wait there for an earlier one.
 std::optional<worker_watch::clock::time_point> worker_watch::end_of_run(
     std::span<const std::uint16_t> slots, const record& r, clock::time_point now) {
   if (!completions_.is_head(r)) return std::nullopt;
@@ -177,8 +179,8 @@ std::optional<sign_of_loss> worker_watch::check_progress(incarnation* active,
   return std::nullopt;
 }
 
-// What owes an answer keeps others waiting no longer than one that does not start. For one that is
-// to take over now, all wait.
+// A worker that does not answer gets no more time than one that does not start. All wait for one
+// that takes over now.
 worker_watch::clock::time_point worker_watch::answer_is_due(const incarnation& worker,
                                                             bool takes_over) const {
   const auto since = worker.unanswered_since();
@@ -193,7 +195,7 @@ error worker_watch::has_not_answered() {
 }
 
 std::optional<sign_of_loss> worker_watch::check_alarm(worker_pair workers,
-                                                      supervisor_environment& around,
+                                                      supervisor_environment& environment,
                                                       device_source& source) {
   constexpr auto standing_still = 1ms;
   const auto look = [&] {
@@ -204,10 +206,10 @@ std::optional<sign_of_loss> worker_watch::check_alarm(worker_pair workers,
     completions_.leave_role();
     return progress;
   };
-  const clock::time_point sign = around.now();
+  const clock::time_point sign = environment.now();
   const std::uint64_t before = look();
   if (before == 0) return std::nullopt;
-  around.pause(standing_still);
+  environment.pause(standing_still);
   if (look() != before) return std::nullopt;
   std::vector<std::int32_t> own{workers.active->pid()};
   if (workers.next != nullptr) own.push_back(workers.next->pid());

@@ -21,11 +21,11 @@ namespace troupe {
 class device_source;
 class reactor;
 
-/// Notices by itself that the worker in service is lost, by its run limits, its silence, or an
-/// alarm of the device, and that a request's deadline has passed, for which no worker is lost. It
-/// says which sign there is and when to look next; its owner deals with the worker.
+/// Detects the loss of the worker in service, by run limits, silence, or an alarm of the device;
+/// and that a request's deadline has passed, which costs no worker. It returns the sign of a loss
+/// and the time of the next check; its owner deals with the worker.
 ///
-/// Senders may call what says so; all else is the device thread's.
+/// Senders may call the functions that say so; all else belongs to the device thread.
 class worker_watch {
  public:
   using clock = std::chrono::steady_clock;
@@ -34,46 +34,47 @@ class worker_watch {
   worker_watch(reactor& completions, const device_config& config, bool on_device) noexcept
       : completions_(completions), config_(config), on_device_(on_device) {}
 
-  // Any thread, after it has sent a request. Each is true where the device thread has to be woken.
+  // For any thread, after it has sent a request. Each returns true if the device thread must be
+  // woken.
 
-  /// The request is to be looked at then, for it has a deadline.
-  [[nodiscard]] bool note_look(std::int64_t at_ns) noexcept;
-  /// It has a run limit of its own.
+  /// Schedules a check of the request at its deadline.
+  [[nodiscard]] bool schedule_check(std::int64_t at_ns) noexcept;
+  /// The request has a run limit of its own.
   [[nodiscard]] bool note_run_limit(std::chrono::nanoseconds limit, clock::time_point now) noexcept;
   [[nodiscard]] bool note_busy() noexcept {
     return !watching_.load(std::memory_order_relaxed) && !watching_.exchange(true);
   }
 
-  // The device thread.
+  // For the device thread.
 
   [[nodiscard]] clock::time_point next_look(clock::time_point now) const noexcept;
   [[nodiscard]] bool is_due(clock::time_point now) const noexcept;
   /// A fresh worker has the mailbox.
   void begin(clock::time_point now) noexcept;
 
-  /// Fails what is beyond its deadline, and looks for a request that runs beyond its limit. With
-  /// the role.
+  /// Fails requests beyond their deadlines, and looks for a request that runs beyond its limit.
+  /// With the role.
   [[nodiscard]] std::optional<sign_of_loss> check_limits(clock::time_point now);
-  /// Looks for signs of life, and asks for one where there are none. With the role. `active` may be
+  /// Looks for signs of life, and asks for one if there are none. With the role. `active` may be
   /// null.
   [[nodiscard]] std::optional<sign_of_loss> check_progress(incarnation* active,
                                                            clock::time_point now);
-  /// Some process has met a fault on this device; which one, nobody says. A worker that stands
-  /// still with work in its queues, and that alone uses the device, is the one: its own driver
-  /// would say so only hundreds of milliseconds later. Takes the role. Precondition: one is in
-  /// service.
+  /// Some process has met a fault on this device; the event does not name it. If the worker alone
+  /// uses the device, and stands still with work in its queues, it is that process: its own driver
+  /// would report it only hundreds of milliseconds later. Takes the role. Precondition: a worker is
+  /// in service.
   [[nodiscard]] std::optional<sign_of_loss> check_alarm(worker_pair workers,
-                                                        supervisor_environment& around,
+                                                        supervisor_environment& environment,
                                                         device_source& source);
 
   /// When a worker that owes an answer on its control socket, or does not read, has kept others
-  /// waiting for long enough. `takes_over`: all wait for it.
+  /// waiting for too long. `takes_over`: all wait for it.
   [[nodiscard]] clock::time_point answer_is_due(const incarnation& worker, bool takes_over) const;
-  /// Why a worker is of no use that is beyond that.
+  /// The error for a worker beyond that time.
   [[nodiscard]] static error has_not_answered();
 
  private:
-  [[nodiscard]] bool bring_look_forward(std::int64_t to_ns) noexcept;
+  [[nodiscard]] bool bring_check_forward(std::int64_t to_ns) noexcept;
   void expire(std::uint16_t slot);
   [[nodiscard]] std::uint64_t begun_together(const record& r) const;
   [[nodiscard]] std::optional<clock::time_point> end_of_run(std::span<const std::uint16_t> slots,
@@ -84,17 +85,17 @@ class worker_watch {
   reactor& completions_;
   const device_config& config_;
   const bool on_device_;
-  // Senders lower the one and set the other after a request was published, and wake the device
-  // thread if they had to. The device thread resets them, fences, and takes up what was sent:
-  // `publish` fences, too, so either the sender finds them reset, or its request is taken up.
+  // Senders lower the first and set the second after publishing a request, and wake the device
+  // thread if they changed one. The device thread resets them, fences, and walks: `publish` fences,
+  // too, so either the sender finds them reset, or the walk finds its request.
   std::atomic<std::int64_t> next_look_ns_{no_look};
   std::atomic<bool> watching_{false};
 
-  // The device thread's own.
+  // Owned by the device thread.
   std::uint64_t last_progress_ = 0;
   clock::time_point last_progress_at_{};
   bool pinged_ = false;
-  // What each lane was seen to run, and since when.
+  // The request that each lane was observed to run, and since when.
   struct seen_run {
     std::optional<std::uint64_t> ticket{};
     clock::time_point since{};

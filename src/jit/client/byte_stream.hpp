@@ -10,8 +10,8 @@
 #include <type_traits>
 #include <vector>
 
-/// Numbers and texts as bytes, for what leaves the process: a text is its length and its bytes.
-/// The reader trusts nothing; once something is not there, all that follows is empty.
+/// Numbers and texts as bytes, for data that leaves the process: a text is its length and its
+/// bytes. The reader trusts nothing; once something is missing, everything after it is empty.
 namespace troupe::jit {
 
 class byte_writer {
@@ -63,7 +63,7 @@ class byte_reader {
     const auto from = bytes();
     return {reinterpret_cast<const char*>(from.data()), from.size()};
   }
-  /// How many come; each takes at least a number.
+  /// The number of elements that follow; each takes at least a number.
   [[nodiscard]] std::size_t count() noexcept {
     const std::uint64_t many = number();
     good_ = good_ && many <= left_.size() / sizeof(std::uint64_t);

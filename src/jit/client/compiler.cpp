@@ -40,7 +40,7 @@ result<disk_cache> open_disk_cache(const compiler_config& config) {
   return disk_cache::open(folder, config.disk_cache_bytes);
 }
 
-// The program may go to another folder before they are used. What has no slash is looked for.
+// The program may change its folder before they are used. A path without a slash is searched for.
 compiler_config with_absolute_paths(compiler_config config) {
   for (std::string* path : {&config.compiler_path, &config.nvrtc_path, &config.nvjitlink_path}) {
     std::error_code failed;
@@ -52,8 +52,8 @@ compiler_config with_absolute_paths(compiler_config config) {
 
 }  // namespace
 
-/// Owned by the compiler, and by its threads: one of them may run the continuation that lets go of
-/// the compiler. `mutex_` guards what is below it; the disk cache takes any thread.
+/// Owned by the compiler, and by its threads: one of them may run the continuation that destroys
+/// the compiler. `mutex_` guards the members below it; the disk cache is thread-safe.
 class compiler::service : public std::enable_shared_from_this<service> {
  public:
   explicit service(compiler_config config)
@@ -78,7 +78,7 @@ class compiler::service : public std::enable_shared_from_this<service> {
       threads.swap(threads_);
       waiting.swap(waiting_);
     }
-    // Also wakes those that wait for a compilation's end; nobody takes it.
+    // Also wakes threads that wait for the end of a compilation; the event is never reset.
     if (end_) ::eventfd_write(end_->get(), 1);
     work_.notify_all();
     for (std::thread& one : threads) {
@@ -130,7 +130,7 @@ class compiler::service : public std::enable_shared_from_this<service> {
     promise<binary> answer;
   };
 
-  // With the lock. Fails where there is no thread at all, and none can be started.
+  // With the lock. Fails if there is no thread at all, and none can be started.
   result<void> start_thread_if_needed() {
     const bool enough =
         idle_ >= waiting_.size() || threads_.size() == static_cast<std::size_t>(config_.processes);
@@ -201,14 +201,14 @@ class compiler::service : public std::enable_shared_from_this<service> {
         if (planned.cacheable && disk_) disk_->keep(planned.key, encode(*made));
       }
       return made;
-    } catch (...) {  // a copy of a large source, say
+    } catch (...) {  // for example a copy of a large source
       return detail::current_exception_error();
     }
   }
 
   void perform(task& next) {
     const plan& planned = next.planned;
-    // While it waited, another one may have made the same.
+    // While it waited, another thread may have made the same binary.
     if (planned.cacheable) {
       if (auto kept = find(planned.key)) return next.answer.set_value(*std::move(kept));
     }
@@ -257,7 +257,7 @@ result<std::string> architecture_of(const device& gpu) {
                                         "for, such as sm_90a",
                                         gpu.ordinal(), gpu.description().name)};
   }
-  // From compute capability 9.0 on there is code that only that one GPU has.
+  // From compute capability 9.0 on there is code for exactly one GPU.
   constexpr int with_own_code = 90;
   return number >= with_own_code ? real + "a" : real;
 }

@@ -35,7 +35,7 @@ result<os::unique_fd> shared_file(std::span<const std::byte> content) {
   return file;
 }
 
-// The compiler can make the file as long as it likes, without any memory of its own.
+// The compiler can make the file arbitrarily long, without using memory of its own.
 constexpr std::int64_t most_result_bytes = std::int64_t{256} << 20;
 
 result<std::vector<std::byte>> content_of(const os::unique_fd& file) {
@@ -134,12 +134,12 @@ result<binary> run_job(const job& what, const compile_limits& limits, const std:
     if (report.unknown) {
       return error{.code = errc::library_error,
                    .message =
-                       "the compiler ended before it had written anything, and nobody knows "
-                       "how: this program ignores SIGCHLD, or waits for its children",
+                       "the compiler ended before it had written anything, and its exit "
+                       "status is lost: this program ignores SIGCHLD, or waits for its children",
                    .library = what.links() ? "nvjitlink" : "nvrtc"};
     }
     return error{.code = errc::protocol_violation,
-                 .message = fmt::format("{} wrote nothing that can be read: is it of the same "
+                 .message = fmt::format("{} wrote no valid result: is it of the same "
                                         "version as the library?",
                                         executable)};
   }

@@ -13,9 +13,9 @@ namespace troupe::jit {
 [[nodiscard]] std::string compiler_executable(const compiler_config& config);
 
 /// Runs a job in a process of its own and waits for it. The process is killed when its time is
-/// over, or when `end` is signalled (an event that nobody takes).
+/// over, or when `end` is signalled (an event that is never reset).
 /// \errors the job's own; `deadline_exceeded`, `out_of_memory` with the limit; `cancelled`;
-/// `library_error` where the process crashed, with its signal; `worker_not_found`; `system_error`
+/// `library_error` if the process crashed, with its signal; `worker_not_found`; `system_error`
 [[nodiscard]] result<binary> run_job(const job& what, const compile_limits& limits,
                                      const std::string& executable, const os::unique_fd& end);
 

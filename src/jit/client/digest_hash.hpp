@@ -7,7 +7,7 @@
 
 namespace troupe::jit {
 
-/// Of a digest, whose bits are as good as random.
+/// The hash of a digest, whose bits are as good as random.
 struct digest_hash {
   [[nodiscard]] std::size_t operator()(const digest& d) const noexcept {
     std::size_t first = 0;

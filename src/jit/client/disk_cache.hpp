@@ -13,13 +13,13 @@
 
 namespace troupe::jit {
 
-/// Compiled images in a folder of this user's alone, see `os::content_folder`.
+/// Compiled images in a folder that only this user may access, see `os::content_folder`.
 class disk_cache {
  public:
   using state = os::content_folder::state;
   using entry = os::content_folder::entry;
 
-  /// Makes the folder if it is not there. \errors those of `os::private_folder::open`
+  /// Creates the folder if it does not exist. \errors those of `os::private_folder::open`
   [[nodiscard]] static result<disk_cache> open(const std::string& folder, std::uint64_t most_bytes);
 
   [[nodiscard]] entry find(const digest& key) const { return folder_.find(key.bytes); }

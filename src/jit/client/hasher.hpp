@@ -2,8 +2,8 @@
 
 #include <troupe/jit/digest.hpp>
 
-// OpenSSL's low-level functions, which it advises against for programs that may be made to use
-// another provider's: they are a few kilobytes of a static library, the others all of it.
+// OpenSSL's low-level functions. It advises against them for programs that may have to use another
+// provider; but they are a few kilobytes of a static library, while the others link all of it.
 #define OPENSSL_SUPPRESS_DEPRECATED  // NOLINT(readability-identifier-naming)
 #include <openssl/sha.h>
 
@@ -13,15 +13,15 @@
 
 namespace troupe::jit {
 
-/// SHA-256 of what comes piece by piece.
+/// SHA-256 of data that comes piece by piece.
 class hasher {
  public:
   hasher() noexcept;
   hasher& bytes(std::span<const std::byte> more) noexcept;
-  /// With its length, so that no two lists of texts are the same bytes.
+  /// With its length, so that two lists of texts never have the same bytes.
   hasher& text(std::string_view more) noexcept;
   hasher& number(std::uint64_t more) noexcept;
-  /// Once.
+  /// Call once.
   [[nodiscard]] digest finish() noexcept;
 
  private:

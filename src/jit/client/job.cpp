@@ -5,7 +5,7 @@
 namespace troupe::jit {
 namespace {
 
-// Whatever else begins otherwise, also what another version has written.
+// Anything else begins otherwise, including data of other versions.
 constexpr std::uint64_t job_mark = 0x31626f6a'74696a74;     // "tjitjob1"
 constexpr std::uint64_t result_mark = 0x31736572'74696a74;  // "tjitres1"
 constexpr std::uint64_t last_kind = static_cast<std::uint64_t>(image_kind::fatbin);

@@ -10,17 +10,17 @@
 #include <string>
 #include <vector>
 
-/// What the program gives to the compiler program, and what comes back: one piece of shared memory
-/// holds the one and then the other.
+/// The input of the compiler program and its result: one piece of shared memory holds first one and
+/// then the other.
 namespace troupe::jit {
 
-/// The compiler program, asked with this argument, reads a job from that descriptor.
+/// With this argument, the compiler program reads a job from that descriptor.
 inline constexpr const char* compiler_argument = "--compile";  ///< the program's number follows
 inline constexpr int job_descriptor = 3;
-/// Its exit status when it ran out of the memory it may have; the system's numbers lie elsewhere.
+/// Its exit status when it ran out of its memory limit; the system's numbers are different.
 inline constexpr int out_of_memory_status = 40;
 
-/// One compilation, or one linking where there are pieces.
+/// One compilation, or one linking if there are pieces.
 struct job {
   std::string library{};  ///< the path of NVRTC or of nvJitLink
   std::uint64_t memory_bytes = 0;
@@ -30,13 +30,13 @@ struct job {
   std::vector<std::string> options{};  ///< all of them, the architecture too
   std::vector<std::string> names{};
   std::vector<binary> pieces{};
-  bool stays = false;  ///< in the program's folder, which options may name files from
+  bool stays = false;  ///< in the program's folder, because options may name files in it
   image_kind output = image_kind::cubin;
 
   [[nodiscard]] bool links() const noexcept { return !pieces.empty(); }
 };
 
-/// What became of it: an image, or a failure with the vendor's words.
+/// The outcome: an image, or a failure with the vendor's message.
 struct job_result {
   std::optional<error> failure{};
   binary made{};

@@ -22,7 +22,7 @@ bool begins(std::span<const std::byte> image, const std::array<unsigned char, N>
 }
 
 bool is_text(std::span<const std::byte> image) {
-  // One NUL may be there, at the end.
+  // A single NUL is allowed, at the end.
   const auto end = std::ranges::find(image, std::byte{0});
   if (image.end() - end > 1) return false;
   const std::string_view text(reinterpret_cast<const char*>(image.data()), image.size());
@@ -62,13 +62,13 @@ result<loaded_module> load(device& on, const binary& what) {
   std::span<const std::byte> image = what.image;
   if (what.kind == image_kind::ptx && image.back() != std::byte{0}) {
     text = what.image;
-    text.push_back(std::byte{0});  // the driver looks for its end
+    text.push_back(std::byte{0});  // the driver needs its end
     image = text;
   }
   auto memory = on.host_tensor<std::uint8_t>({static_cast<std::int64_t>(image.size())});
   if (!memory) return std::move(memory).error();
   std::memcpy(memory->address(), image.data(), image.size());
-  // Written once and for all: the digest in each request says what it reads, for quarantine too.
+  // Written once: the digest in each request identifies its content, for quarantine too.
   memory->buffer()->state.fetch_or(detail::buffer_frozen, std::memory_order_seq_cst);
   loaded_module made;
   made.image_ = *std::move(memory);

@@ -13,8 +13,8 @@
 
 namespace troupe::jit {
 
-/// Binaries by their keys, bounded by their bytes; what was used longest ago goes first. Used by
-/// one thread at a time.
+/// Binaries by their keys, bounded by their bytes; the least recently used goes first. Used by one
+/// thread at a time.
 class memory_cache {
  public:
   explicit memory_cache(std::uint64_t most_bytes) noexcept : most_bytes_(most_bytes) {}

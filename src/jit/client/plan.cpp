@@ -12,7 +12,7 @@
 namespace troupe::jit {
 namespace {
 
-// Raised with every change of what an image is kept as, or of how one is made of the same source.
+// Raised with every change of an image's stored form, or of how one is made from the same source.
 constexpr std::string_view generation = "troupe jit 1";
 
 error refusal(std::string message) {
@@ -24,7 +24,7 @@ bool starts_with_any(std::string_view option, std::initializer_list<std::string_
       beginnings, [&](std::string_view beginning) { return option.starts_with(beginning); });
 }
 
-// "sm_" and a number, with a letter for what only that GPU, or its family, has.
+// "sm_" and a number, with a letter for features of only that GPU, or its family.
 result<void> check_architecture(std::string_view name) {
   std::string_view rest = name;
   const bool begins = rest.starts_with("sm_");
@@ -49,8 +49,7 @@ result<void> check_options(const std::vector<std::string>& options) {
   for (const std::string& option : options) {
     if (auto good = check_text("an option", option); !good) return good;
     if (starts_with_any(option, {"--gpu-architecture", "-arch", "-dlto", "--dlto", "-lto"})) {
-      return refusal(
-          fmt::format("option {}: say it by the fields architecture and output", option));
+      return refusal(fmt::format("option {}: use the fields architecture and output", option));
     }
   }
   return {};
@@ -81,7 +80,7 @@ result<void> check(const source& what) {
   return check_options(what.options);
 }
 
-// What reads or writes files, or measures: the result is not a function of the request alone.
+// Options that read or write files, or measure: the result is not a function of the request alone.
 bool depends_on_files(const std::vector<std::string>& options) {
   return std::ranges::any_of(options, [](const std::string& option) {
     return starts_with_any(
@@ -114,9 +113,9 @@ result<plan> plan_for(source what, const compiler_config& config) {
   made.architecture = what.architecture;
   made.cacheable = !depends_on_files(what.options);
 
-  // The folder that this program happens to run in is no place to look for headers: a result that
-  // is kept must not depend on it. But headers on disk name their neighbours as if they were there,
-  // and one option is for both; so the compiler also runs in a folder that has none.
+  // Headers must not be searched in the program's current folder: a kept result must not depend on
+  // it. But headers on disk include their neighbours as if from there, and one option controls
+  // both; so the compiler also runs in a folder without headers.
   std::vector<std::string> options;
   if (made.cacheable && !what.toolkit_headers) options.emplace_back("--no-source-include");
   const bool to_ptx = what.output == image_kind::ptx;
@@ -193,7 +192,7 @@ result<plan> plan_for(linkage what, const compiler_config& config) {
   h.number(what.pieces.size());
   for (const binary& piece : what.pieces) {
     h.number(static_cast<std::uint64_t>(piece.kind)).number(piece.image.size()).bytes(piece.image);
-    // They come along with the result.
+    // They are part of the result.
     h.number(piece.names.size());
     for (const lowered_name& one : piece.names)
       h.text(one.expression).text(one.lowered);

@@ -11,16 +11,16 @@
 
 namespace troupe::jit {
 
-/// A compilation that was found to be possible: what the compiler program is told, and by what its
-/// result is known again.
+/// A compilation that passed all checks: the input of the compiler program, and the key of its
+/// result.
 struct plan {
   job what{};
   digest key{};
   bool cacheable = true;
-  std::string architecture{};  ///< as the result says it
+  std::string architecture{};  ///< as in the result
 };
 
-/// \errors as `compiler::compile`, of those that need no compiler
+/// \errors as `compiler::compile`, those that need no compiler
 [[nodiscard]] result<plan> plan_for(source what, const compiler_config& config);
 /// \errors as `compiler::link`
 [[nodiscard]] result<plan> plan_for(linkage what, const compiler_config& config);

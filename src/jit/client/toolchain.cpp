@@ -107,7 +107,7 @@ result<vendor_file> find_library(const wanted_library& wanted) {
 
 result<vendor_file> find_toolkit_headers(const std::string& library) {
   folder_list folders;
-  // <toolkit>/lib64/x and <toolkit>/targets/<target>/lib/x, and what links lead there.
+  // <toolkit>/lib64/x and <toolkit>/targets/<target>/lib/x, also through links.
   std::error_code failed;
   const fs::path real = fs::canonical(library, failed);
   for (const fs::path& file : {fs::path(library), failed ? fs::path(library) : real})
@@ -121,7 +121,7 @@ result<vendor_file> find_toolkit_headers(const std::string& library) {
   }
   return error{.code = errc::library_missing,
                .message = fmt::format("the headers of CUDA: no cuda_runtime.h in {}; install the "
-                                      "toolkit, or say with CUDA_HOME where it is",
+                                      "toolkit, or set CUDA_HOME to its folder",
                                       fmt::join(folders.all(), ", "))};
 }
 

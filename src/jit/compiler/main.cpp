@@ -1,5 +1,5 @@
-// Compiles or links one job and ends: a process of its own, so that whatever a compiler does with a
-// source, it does it to nobody else.
+// Compiles or links one job and ends: in a process of its own, so that a misbehaving compiler harms
+// only itself.
 
 #include "jit/client/job.hpp"
 #include "jit/compiler/compile.hpp"
@@ -53,7 +53,7 @@ bool write_result(const jit::job_result& what) {
   return true;
 }
 
-// What a compiler prints is nobody's business; its log is asked for.
+// Discards the output of a compiler; its log is read separately.
 void be_silent() {
   const int nowhere = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   if (nowhere < 0) return;
@@ -73,7 +73,7 @@ int serve() {
     what.made = *std::move(made);
   } else {
     what.failure = std::move(made).error();
-    // The loader, too, says in words of its own that there is no room.
+    // The loader reports lack of memory in its own message, too.
     if (jit::memory_is_short()) what.failure->code = errc::out_of_memory;
   }
   return write_result(what) ? EXIT_SUCCESS : bad_job_status;
@@ -87,7 +87,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  // A program that has ended before that tells nobody, and keeps no time.
+  // If the program has already ended, there is no one to report to.
   if (std::to_string(::getppid()) != argv[2]) return bad_job_status;
   os::ignore_group_signals();
   const rlimit none{0, 0};
@@ -99,6 +99,6 @@ int main(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     status = jit::out_of_memory_status;
   }
-  // Without destructors: a compiler's threads and tables are the system's to take back.
+  // Without destructors: the system reclaims the compiler's threads and memory.
   std::_Exit(status);
 }

@@ -26,7 +26,7 @@ std::size_t enough = 0;
 
 extern "C" void end_for(int signal) {
   if (memory_is_short()) ::_exit(out_of_memory_status);
-  // The handler is for one signal: this one ends the process.
+  // The handler is one-shot: this signal ends the process.
   ::raise(signal);
 }
 
@@ -34,7 +34,7 @@ extern "C" void end_for(int signal) {
 
 bool memory_is_short() noexcept {
   if (enough == 0) return false;
-  // By what handlers of signals may call.
+  // Uses only calls that are safe in signal handlers.
   void* const more = ::mmap(nullptr, enough, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (more == MAP_FAILED) return true;
   ::munmap(more, enough);
@@ -45,11 +45,11 @@ void guard_memory(std::uint64_t bytes) noexcept {
   if (watched || bytes == 0) return;
   const rlimit most{bytes, bytes};
   if (::setrlimit(RLIMIT_AS, &most) != 0) return;
-  // Compilers ask for memory in pieces that grow with what they have.
+  // Compilers allocate memory in pieces that grow with their total.
   enough = static_cast<std::size_t>(bytes / 8);
-  // A compiler that calls itself too often overruns the stack: the handler needs its own.
-  static char room[64 * 1024];
-  const stack_t stack{.ss_sp = room, .ss_flags = 0, .ss_size = sizeof(room)};
+  // A compiler that recurses too deep overruns the stack: the handler needs its own.
+  static char stack_memory[64 * 1024];
+  const stack_t stack{.ss_sp = stack_memory, .ss_flags = 0, .ss_size = sizeof(stack_memory)};
   ::sigaltstack(&stack, nullptr);
   struct sigaction act{};
   act.sa_handler = &end_for;

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <utility>
 
-// nvJitLink is found when it is needed, and this is built without its header. Source of names,
-// types and numbers: nvJitLink.h of CUDA 13.0.
+// nvJitLink is located at run time, and this is built without its header. Source of names, types
+// and numbers: nvJitLink.h of CUDA 13.0.
 namespace troupe::jit {
 namespace {
 
@@ -150,9 +150,9 @@ class linking {
   [[nodiscard]] error failure(int status, std::string_view call, const std::string& where = {}) {
     const auto at = static_cast<std::size_t>(status);
     const char* const name = at < status_names.size() ? status_names[at] : "an unknown status";
-    const std::string words = log(with_.error_log_size, with_.error_log);
+    const std::string message = log(with_.error_log_size, with_.error_log);
     return error{.code = errc::library_error,
-                 .message = where + (words.empty() ? name : words),
+                 .message = where + (message.empty() ? name : message),
                  .library = "nvjitlink",
                  .call = std::string(call),
                  .code_name = name,

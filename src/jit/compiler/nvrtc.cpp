@@ -4,8 +4,8 @@
 #include <memory>
 #include <utility>
 
-// NVRTC is found when it is needed, and this is built without its header. Source of names, types
-// and numbers: NVRTC, "NVRTC User Guide", version 13.0.
+// NVRTC is located at run time, and this is built without its header. Source of names, types and
+// numbers: NVRTC, "NVRTC User Guide", version 13.0.
 namespace troupe::jit {
 namespace {
 
@@ -112,7 +112,7 @@ class compilation {
   }
 
  private:
-  // What there is of it; a log is no reason to fail.
+  // As much as is available; a missing log must not cause a failure.
   [[nodiscard]] std::string log() const {
     std::size_t size = 0;
     if (nvrtc_.log_size(program_, &size) != success || size == 0) return {};

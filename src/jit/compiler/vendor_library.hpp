@@ -12,17 +12,17 @@ namespace troupe::jit {
 /// A library of the vendor's, loaded for as long as this process lives.
 class vendor_library {
  public:
-  /// \errors `library_missing` with the loader's words
+  /// \errors `library_missing` with the loader's message
   [[nodiscard]] static result<vendor_library> open(const std::string& path) {
     void* const handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle != nullptr) return vendor_library(handle);
-    const char* const words = ::dlerror();
+    const char* const message = ::dlerror();
     return error{.code = errc::library_missing,
-                 .message = path + ": " + (words != nullptr ? words : "cannot be loaded"),
+                 .message = path + ": " + (message != nullptr ? message : "cannot be loaded"),
                  .call = "dlopen"};
   }
 
-  /// Sets `to` to the function of that name; notes the first one that is not there.
+  /// Sets `to` to the function of that name; records the first one that is missing.
   template <class Function>
   void find(Function*& to, const char* name) {
     to = reinterpret_cast<Function*>(::dlsym(handle_, name));

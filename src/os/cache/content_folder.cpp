@@ -16,7 +16,7 @@
 namespace troupe::os {
 namespace {
 
-// Before the content: what wrote it, the key, the digest of the content, and its length.
+// The head of a file: its writer, the key, the digest of the content, and its length.
 struct head {
   std::array<char, 16> mark{};
   content_folder::digest key{};
@@ -62,7 +62,7 @@ content_folder::entry content_folder::find(const digest& key) const {
   made.content.resize(bytes);
   if (!read_all(file.content, made.content)) return damaged();
   if (digest_of(made.content) != before.content) return damaged();
-  // Used now: what was used longest ago goes first.
+  // Mark it as used now: the least recently used goes first.
   (void)::futimens(file.content.get(), nullptr);
   return made;
 }
@@ -70,12 +70,12 @@ content_folder::entry content_folder::find(const digest& key) const {
 void content_folder::keep(const digest& key, std::span<const std::byte> content) const {
   const head before{
       .mark = form_.mark, .key = key, .content = digest_of(content), .bytes = content.size()};
-  if (folder_.replace(file_of(key), {std::as_bytes(std::span(&before, 1)), content})) make_room();
+  if (folder_.replace(file_of(key), {std::as_bytes(std::span(&before, 1)), content})) make_space();
 }
 
 void content_folder::drop(const digest& key) const noexcept { folder_.remove(file_of(key)); }
 
-void content_folder::make_room() const {
+void content_folder::make_space() const {
   struct file {
     std::string name;
     std::uint64_t bytes;
@@ -83,7 +83,7 @@ void content_folder::make_room() const {
   };
   std::vector<file> files;
   std::uint64_t bytes = 0;
-  // What a process left unfinished counts, too, and is the oldest at some time.
+  // Unfinished files of dead processes count, too, and become the oldest at some time.
   for (std::string& name : folder_.names()) {
     struct stat found{};
     if (::fstatat(folder_.get(), name.c_str(), &found, AT_SYMLINK_NOFOLLOW) != 0 ||

@@ -14,15 +14,14 @@
 
 namespace troupe::os {
 
-/// Contents in a folder of this user's alone, a file each, by the SHA-256 of their keys. What is
-/// read is checked against the digest that was written with it, and against the key; what does not
-/// agree is dropped. Any process and thread may use the same folder: a file appears whole or not at
-/// all.
+/// Contents in a folder that only this user may access, a file each, named by the SHA-256 of their
+/// keys. Content read is checked against its stored digest and key; if they do not match, it is
+/// dropped. Any process and thread may use the same folder: a file appears whole or not at all.
 class content_folder {
  public:
   using digest = std::array<std::uint8_t, 32>;
 
-  /// What its files are called, and what they begin with.
+  /// The extension of its files, and their first bytes.
   struct form {
     std::string_view extension;  ///< lives as long as the folder
     std::array<char, 16> mark{};
@@ -39,7 +38,7 @@ class content_folder {
   };
   /// A damaged one is removed.
   [[nodiscard]] entry find(const digest& key) const;
-  /// What cannot be kept is not, and nobody is told: it is made again.
+  /// Content that cannot be kept is silently dropped: it can be made again.
   void keep(const digest& key, std::span<const std::byte> content) const;
   void drop(const digest& key) const noexcept;
 
@@ -48,15 +47,15 @@ class content_folder {
       : folder_(std::move(folder)), form_(f), most_bytes_(most_bytes) {}
 
   [[nodiscard]] std::string file_of(const digest& key) const;
-  void make_room() const;
+  void make_space() const;
 
   private_folder folder_;
   form form_;
   std::uint64_t most_bytes_;
 };
 
-/// Where this user's programs keep what can be made again: `name` in $XDG_CACHE_HOME/troupe or
-/// ~/.cache/troupe; empty where neither is known.
+/// The folder for this user's reproducible data: `name` in $XDG_CACHE_HOME/troupe or
+/// ~/.cache/troupe; empty if neither is known.
 [[nodiscard]] std::string cache_folder(std::string_view name);
 
 }  // namespace troupe::os

@@ -9,7 +9,7 @@ namespace troupe {
 namespace {
 
 // The compiler spells "… Values = {x::none, x::conjugate, (x::op)2, …}", or the same between < and
-// >. A value that no enumerator has is a cast.
+// >. A value without an enumerator is a cast.
 std::vector<std::string> enumerators_in(std::string_view spelling) {
   std::vector<std::string> names;
   const auto values = spelling.find("Values = ");
@@ -30,8 +30,8 @@ std::vector<std::string> enumerators_in(std::string_view spelling) {
   return names;
 }
 
-// Everything of a group's table that names a place in it, moved to where the group is in another.
-// One place for all of it: what is forgotten here looks at the wrong bytes.
+// Moves all references of a group's table to the group's place in another table. Everything is in
+// this one place: a forgotten reference would read the wrong bytes.
 class relocation {
  public:
   relocation(description_table& to, std::size_t offset) noexcept

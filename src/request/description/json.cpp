@@ -114,7 +114,7 @@ class writer {
   [[nodiscard]] std::string shape_text(std::span<const extent> shape) const {
     return array_of(shape, [&](const extent& e) { return in_quotes(text_of(t_, e)); });
   }
-  // Numbers and bools are JSON's own.
+  // Numbers and bools are JSON literals.
   [[nodiscard]] std::string default_text(const field& f) const {
     const std::string text = value_text(t_, f, t_.defaults);
     switch (f.kind) {

@@ -29,7 +29,7 @@ class writer {
     return fmt::format("| `{}` | {} | | {} | {} | {} |\n", d.name, to_string(f.kind), values,
                        value_text(t_, f, t_.defaults), meaning(d));
   }
-  /// Rows of types, where it matters which go together.
+  /// Rows of types, if it matters which go together.
   [[nodiscard]] std::string types(const type_table& table) const {
     if (table.fields.size() < 2 || (all_same(table) && table.unless.empty())) return {};
     std::vector<std::string> rows;

@@ -8,7 +8,7 @@
 namespace troupe {
 namespace {
 
-// Of a field whose value travels as it lies in the request; 0 for all others.
+// The size of a field whose value is sent as it is in the request; 0 for all others.
 std::size_t bytes_of(const field& f) noexcept {
   switch (f.kind) {
     case field_kind::scalar:
@@ -32,7 +32,7 @@ std::size_t bytes_of(const field& f) noexcept {
   return 0;
 }
 
-// Which byte of a value can be wrong, and how large it may be.
+// The largest valid first byte of a value, if it can be invalid.
 std::optional<std::uint8_t> most_of_first_byte(const field& f) noexcept {
   switch (f.kind) {
     case field_kind::scalar:
@@ -46,7 +46,8 @@ std::optional<std::uint8_t> most_of_first_byte(const field& f) noexcept {
   }
 }
 
-// Tensors and what varies in their order; then the values, in as few pieces as they lie in.
+// Tensors and fields of varying length in their order; then the values, in as few contiguous pieces
+// as possible.
 class wire_plan {
  public:
   explicit wire_plan(description_table& t) : t_(&t) {
@@ -82,7 +83,7 @@ class wire_plan {
     wire_part& part = t_->wire.back();
     if (const auto most = most_of_first_byte(f)) {
       t_->byte_checks.push_back({.at = part.bytes, .most = *most, .field = i});
-      // Of an enumeration that takes several bytes the higher ones are 0.
+      // The higher bytes of an enumeration of several bytes are 0.
       for (std::size_t b = 1; f.kind == field_kind::enumeration && b < f.enumeration_bytes; ++b) {
         t_->byte_checks.push_back(
             {.at = static_cast<std::uint16_t>(part.bytes + b), .most = 0, .field = i});
@@ -95,8 +96,8 @@ class wire_plan {
   description_table* t_;
 };
 
-// Which tensors say what symbols stand for, and which are calculated from that. Those that are
-// always there come first.
+// First the tensors that determine symbols, then those whose extents are calculated from them.
+// Mandatory tensors come first.
 int turn_of(const field_details& d) noexcept {
   const bool calculates = std::ranges::any_of(
       d.shape.extents, [](const extent& e) { return !e.is_number() && !e.is_plain(); });
@@ -133,7 +134,7 @@ std::uint64_t fingerprint_of(const description_table& t) {
 
 }  // namespace
 
-// A bit for each tensor that is named by a list of the field, or that names it in its own.
+// A bit for each tensor that a list of the field names, or whose own list names the field.
 std::uint32_t description_table::named_by(std::uint16_t i,
                                           std::vector<std::size_t> field_details::* list) const {
   const auto names = [&](std::uint16_t one, std::uint16_t two) {
@@ -154,7 +155,7 @@ void description_table::finish() {
   };
   const auto is_tensor = [this](std::size_t i) { return fields[i].kind == field_kind::tensor; };
   using sort = check_step::sort;
-  // Presence first: what comes later relies on what is there.
+  // Presence first: later steps rely on it.
   for (std::size_t i = 0; i < fields.size(); ++i) {
     if (details[i].given_where >= 0) add(sort::given, i);
     if (fields[i].kind == field_kind::enumeration) add(sort::enumerator, i);
@@ -216,7 +217,7 @@ bool holds(const condition& c, const void* request) noexcept {
       yes = value_at<bool>(request, c.field);
       break;
     case condition::test::one_of:
-      // Enumerations have less than 32 enumerators, so their first byte says which.
+      // Enumerations have fewer than 32 enumerators, so the first byte identifies one.
       yes = (c.mask >> (value_at<std::uint8_t>(request, c.field) & 31) & 1) != 0;
       break;
     case condition::test::type_of:
@@ -300,7 +301,7 @@ const description_table& make_description_table(std::string_view name, std::size
   made->defaults = defaults;
   describe(*made, defaults);
   made->finish();
-  // Held for good, also when the library that asked for it is unloaded. Nobody reads the list.
+  // Kept for good, even if the library that asked for it is unloaded. The list is never read.
   static constinit std::atomic<description_table*> newest{nullptr};
   made->made_before = newest.exchange(made, std::memory_order_relaxed);
   return *made;

@@ -12,17 +12,17 @@
 
 namespace troupe {
 
-/// A field as encoding, decoding and checks look at it.
+/// The data of a field that encoding, decoding and checks need.
 struct field {
   field_kind kind{};
-  access role{};       ///< of a tensor, where `role_where` holds or is none
-  access otherwise{};  ///< likewise, elsewhere
+  access role{};       ///< a tensor's, if `role_where` holds or there is none
+  access otherwise{};  ///< a tensor's, otherwise
   std::uint8_t enumeration_bytes = 0;
   std::uint8_t last_enumerator = 0;
-  std::uint8_t role_conditions = 0;  ///< how many, from `role_where` on: one has to hold
+  std::uint8_t role_conditions = 0;  ///< how many, from `role_where` on: one must hold
   std::int16_t role_where = -1;      ///< a condition of the table
   std::int16_t groups = -1;          ///< a `group_list` of the table
-  std::uint8_t place = 0;            ///< of one tensor, among the table's tensors
+  std::uint8_t place = 0;            ///< a single tensor's, among the table's tensors
   std::uint32_t offset = 0;          ///< in the request
 
   [[nodiscard]] bool is_tensor() const noexcept {
@@ -30,18 +30,18 @@ struct field {
   }
 };
 
-/// The extents that a tensor has to have, and the ranks that they allow.
+/// The extents that a tensor must have, and the ranks that they allow.
 struct tensor_shape {
   std::vector<extent> extents;
   int least_rank = 0;
   int most_rank = max_rank;
 };
 
-/// What is said of a field besides. Numbers of conditions and fields are of the same table.
+/// The other properties of a field. Numbers of conditions and fields refer to the same table.
 struct field_details {
   std::string name;
   std::string text;
-  std::string group;  ///< that the field came with
+  std::string group;  ///< the group that it came with
   std::vector<std::string> enumerators;
   bool has_shape = false;
   tensor_shape shape;
@@ -58,15 +58,15 @@ struct field_details {
   std::vector<std::size_t> may_share;  ///< likewise
   bool may_repeat = false;             ///< written, and an element may have several indices
   bool in_host_memory = false;
-  int ordered_as = -1;  ///< field, a tensor, whose order of dimensions it gets where left out
+  int ordered_as = -1;  ///< field, a tensor, whose order of dimensions it gets if omitted
   struct bounds {
     double least = 0;
     double most = 0;
-    bool open = false;  ///< `least` itself is out
+    bool open = false;  ///< `least` itself is excluded
   };
   std::vector<bounds> range;  ///< one or none
   int factor_of = -1;         ///< field, a tensor
-  bool is_real = false;       ///< a scalar without imaginary part, whatever the types
+  bool is_real = false;       ///< a scalar without imaginary part, for any types
 };
 
 /// A symbol of extents; one that stands for several leading ones has other bounds than 1 and 1.
@@ -74,7 +74,7 @@ struct symbol {
   std::string name;
   int least = 1;
   int most = 1;
-  std::uint32_t offset = 0;  ///< of the group that it came with
+  std::uint32_t offset = 0;  ///< the group's that it came with
   detail::any_rule derive = nullptr;
   detail::extents_caller call = nullptr;
 
@@ -88,7 +88,7 @@ struct type_table {
 
   std::vector<std::uint16_t> fields;
   std::vector<std::uint64_t> rows;
-  std::vector<int> unless;  ///< conditions of the table: where one holds, no row has to match
+  std::vector<int> unless;  ///< conditions of the table: if one holds, no row has to match
 
   [[nodiscard]] static dtype type_in(std::uint64_t row, std::size_t place) noexcept {
     return static_cast<dtype>(row >> (bits * place) & 0xff);
@@ -97,7 +97,7 @@ struct type_table {
 
 struct own_rule {
   std::string text;
-  std::uint32_t offset = 0;  ///< of the group whose rule it is
+  std::uint32_t offset = 0;  ///< the group's whose rule it is
   detail::any_rule function = nullptr;
   detail::rule_caller call = nullptr;
 };
@@ -107,19 +107,19 @@ struct group_list {
   const description_table* of = nullptr;
 };
 
-/// One part of the bytes that a request travels as: a tensor, values that lie side by side in the
-/// request, or a field whose length varies.
+/// One part of a request's encoding: a tensor, values that are contiguous in the request, or a
+/// field whose length varies.
 struct wire_part {
   enum class sort : std::uint8_t { tensor, values, varying };
 
   sort what{};
-  std::uint16_t field = 0;  ///< of a tensor or what varies
+  std::uint16_t field = 0;  ///< for a tensor or a varying field
   std::uint32_t offset = 0;
-  std::uint16_t bytes = 0;        ///< of values
-  std::uint16_t first_check = 0;  ///< of their `byte_checks`
+  std::uint16_t bytes = 0;        ///< for values
+  std::uint16_t first_check = 0;  ///< the first of their `byte_checks`
   std::uint16_t last_check = 0;   ///< one after
 };
-/// A byte among values that may be no larger than `most`: a kind, an enumerator, a bool.
+/// A byte among values that must not exceed `most`: a kind, an enumerator, a bool.
 struct byte_check {
   std::uint16_t at = 0;  ///< among the bytes of the part
   std::uint8_t most = 0;
@@ -129,24 +129,24 @@ struct byte_check {
 /// One step of a check, in the order in which they run.
 struct check_step {
   enum class sort : std::uint8_t {
-    given,       ///< a tensor is given where it has to be, and only there
-    view,        ///< a tensor's rank, layout and reach; that what is written names no element twice
+    given,       ///< a tensor is given if it must be, and only then
+    view,        ///< a tensor's rank, layout and reach; no element is written twice
     shape,       ///< its extents
     enumerator,  ///< an enumeration has one of its enumerators
     types,       ///< those of a `type_table`
-    only,        ///< a value is its default but where it has a meaning
+    only,        ///< a value is its default unless it has a meaning
     range,
     factor,
     groups,  ///< each of a list
-    apart,   ///< what is written shares no element with anything
+    apart,   ///< written tensors share no element with others
     rule,    ///< the request's own
   };
 
   sort what{};
-  std::uint16_t index = 0;  ///< of the field, the type table or the rule
+  std::uint16_t index = 0;  ///< the index of the field, the type table or the rule
 };
 
-/// What `description` fills. Made once for each type and never destroyed.
+/// The result of a `description`. Made once for each type and never destroyed.
 class description_table {
  public:
   static constexpr std::size_t most_tensors = 32;
@@ -212,7 +212,7 @@ template <class T>
 /// Whether a condition holds of a request.
 [[nodiscard]] bool holds(const condition& c, const void* request) noexcept;
 
-/// What a request does with a tensor of it.
+/// How a request uses one of its tensors.
 [[nodiscard]] inline access role_of(const description_table& t, const field& f,
                                     const void* request) noexcept {
   if (f.role_conditions == 0) return f.role;

@@ -32,7 +32,7 @@ std::string text_of(const scalar& v) {
 
 std::string text_of_groups(const group_list& list, const void* at) {
   constexpr std::size_t most_shown = 8;
-  // Only looked at: nothing of a list changes here.
+  // Only read: nothing of a list changes here.
   void* const groups = const_cast<void*>(at);
   const std::size_t count = list.type->size(groups);
   std::string text = "[";
@@ -80,7 +80,7 @@ std::string text_of(const description_table& t, const condition& c) {
   const auto name = [&](std::uint32_t offset) -> const std::string& {
     return t.details[t.field_at(offset)].name;
   };
-  // A predicate may hold of numbers that are no enumerators.
+  // A predicate may also hold for numbers that are no enumerators.
   const auto among = [&](std::size_t count, auto word) {
     std::vector<std::string> all;
     for (std::size_t v = 0; v < count; ++v) {

@@ -6,7 +6,7 @@
 
 #include <string>
 
-// What people read of a description: in errors, on the command line and in the documents.
+// Descriptions as text: in errors, on the command line and in the documents.
 namespace troupe {
 
 /// `n`, `n/2 + 1`, `⌈k/128⌉`; `dims…` for a symbol of several extents.

@@ -11,14 +11,15 @@
 namespace troupe::worker {
 namespace {
 
-// A request that touches more than this keeps its thread busy for long enough (some 10 µs) that
-// another thread should read the mailbox meanwhile.
+// A request that touches more than this occupies its thread for so long (some 10 µs) that another
+// thread should read the mailbox meanwhile.
 constexpr std::uint64_t large_bytes = 65'536;
 
-// More buffers than any program has; bounds what a hostile number can make the hazards allocate.
+// More buffers than any program has; bounds the memory that a hostile number can make the hazards
+// allocate.
 constexpr std::uint32_t max_buffers = 1u << 22;
 
-// Below this a request is decoded as fast as it is recognised, above that it is not worth its room.
+// Smaller requests are decoded as fast as they are recognised; larger ones are not worth the space.
 constexpr std::size_t least_bytes = 64;
 constexpr std::size_t most_bytes = 4096;
 
@@ -113,10 +114,10 @@ decoded_requests::entry* decoded_requests::look_up(const operation& what,
   const bool first = !one || (other && toss());
   std::unique_ptr<entry>& place = first ? one : other;
   if (!place) place = std::make_unique<entry>();
-  // Acquire: whoever used it has read what it wanted to.
+  // Acquire: the last user has finished reading the entry.
   if (place->users_.load(std::memory_order_acquire) != 0) return nullptr;
   place->operation_ = nullptr;
-  if (!place->decoded_.decode(what, bytes, ranges)) return nullptr;  // why, is found once more
+  if (!place->decoded_.decode(what, bytes, ranges)) return nullptr;  // the caller finds out why
   place->operation_ = &what;
   place->hash_ = hash;
   place->bytes_.assign(bytes.begin(), bytes.end());

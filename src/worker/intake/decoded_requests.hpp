@@ -15,31 +15,31 @@
 
 namespace troupe::worker {
 
-/// Room for one decoded request at a time; kept and used again, so that nothing is allocated in the
-/// steady state.
-class request_room {
+/// Storage for one decoded request at a time, reused, so that nothing is allocated in the steady
+/// state.
+class request_storage {
  public:
-  request_room() = default;
-  request_room(const request_room&) = delete;
-  request_room& operator=(const request_room&) = delete;
-  ~request_room() { clear(); }
+  request_storage() = default;
+  request_storage(const request_storage&) = delete;
+  request_storage& operator=(const request_storage&) = delete;
+  ~request_storage() { clear(); }
 
   /// Constructs an empty request of that type.
   void* emplace(const request_type& type) {
     clear();
     if (type.bytes > bytes_) {
-      room_.reset(static_cast<std::byte*>(::operator new(type.bytes, alignment)));
+      storage_.reset(static_cast<std::byte*>(::operator new(type.bytes, alignment)));
       bytes_ = type.bytes;
     }
-    type.construct(type.context, room_.get());
+    type.construct(type.context, storage_.get());
     type_ = &type;
-    return room_.get();
+    return storage_.get();
   }
   void clear() noexcept {
-    if (type_ != nullptr) type_->destroy(type_->context, room_.get());
+    if (type_ != nullptr) type_->destroy(type_->context, storage_.get());
     type_ = nullptr;
   }
-  [[nodiscard]] void* get() const noexcept { return room_.get(); }
+  [[nodiscard]] void* get() const noexcept { return storage_.get(); }
 
  private:
   static constexpr std::align_val_t alignment{64};
@@ -47,19 +47,21 @@ class request_room {
     void operator()(std::byte* p) const noexcept { ::operator delete(p, alignment); }
   };
 
-  std::unique_ptr<std::byte, deleter> room_;
+  std::unique_ptr<std::byte, deleter> storage_;
   std::size_t bytes_ = 0;
   const request_type* type_ = nullptr;
 };
 
-/// A request that was decoded and found valid, with what follows from its bytes alone.
+/// A request that was decoded and found valid, with the properties that follow from its bytes
+/// alone.
 struct decoded_request {
-  request_room request;
+  request_storage request;
   std::vector<wire::operand> operands;
-  bool repeatable = false;  ///< reads nothing that it writes, so it may be run again
-  bool large = false;       ///< touches so much memory that others should be read meanwhile
+  bool repeatable = false;  ///< touches much memory: others read meanwhile
+  bool large =
+      false;  ///< touches so much memory that another thread should read the mailbox meanwhile
 
-  /// \errors `protocol_violation`, and those of the request's validation: then nothing is used
+  /// \errors `protocol_violation`, and those of the request's validation: then the entry is unused
   [[nodiscard]] result<void> decode(const operation& what, std::span<const std::byte> bytes,
                                     const wire::address_ranges& ranges);
   void clear() noexcept {
@@ -69,19 +71,19 @@ struct decoded_request {
   }
 };
 
-/// Requests that programs send again and again, by their bytes: to recognise one is much less work
-/// than to decode and check it. What comes for the second time is taken in, so a program whose
-/// requests all differ fills nothing here. A loop sends the same ones in the same order, so what
-/// came after the last one the time before is looked at first. Each has two places to be in, so
-/// that two of a loop that share one do not drive each other out in every round.
+/// Requests that programs send again and again, by their bytes: recognising one is much cheaper
+/// than decoding and checking it. A request is added when it comes for the second time, so a
+/// program whose requests all differ adds nothing. A loop sends the same requests in the same
+/// order, so the successor of the last hit is tried first. Each request has two possible places, so
+/// that two of a loop that share one do not evict each other in every round.
 ///
-/// The thread that reads the mailbox looks things up; whoever has run a request lets go of it.
+/// The thread that reads the mailbox looks requests up; the thread that ran one releases it.
 class decoded_requests {
  public:
   class entry {
    public:
     [[nodiscard]] const decoded_request& what() const noexcept { return decoded_; }
-    /// By any thread. Release: it has read what it wanted to, before the entry is used anew.
+    /// By any thread. Release: its reads are done before the entry is reused.
     void let_go() noexcept { users_.fetch_sub(1, std::memory_order_release); }
 
    private:
@@ -92,11 +94,11 @@ class decoded_requests {
     const operation* operation_ = nullptr;
     std::uint64_t hash_ = 0;
     std::vector<std::byte> bytes_;
-    entry* next_ = nullptr;  ///< that was found after this one
+    entry* next_ = nullptr;  ///< the entry that was found after this one
     std::atomic<std::uint32_t> users_{0};
   };
 
-  /// The request of these bytes, to be let go of; null where it has to be decoded.
+  /// The entry with these bytes, which the caller must release; null if it must decode the request.
   [[nodiscard]] entry* find(const operation& what, std::span<const std::byte> bytes,
                             const wire::address_ranges& ranges);
 
@@ -109,9 +111,9 @@ class decoded_requests {
   [[nodiscard]] bool toss() noexcept { return (random_() & 0x1000) != 0; }
 
   std::array<std::unique_ptr<entry>, capacity> entries_;
-  std::array<std::uint64_t, 4 * capacity> seen_{};  // hashes, of what came once
-  entry* last_ = nullptr;                           // found; an entry stays where it is for good
-  std::minstd_rand random_;                         // which of two that are taken goes next
+  std::array<std::uint64_t, 4 * capacity> seen_{};  // hashes of requests that came once
+  entry* last_ = nullptr;                           // the last hit; entries never move
+  std::minstd_rand random_;  // chooses which of two occupied places is evicted
 };
 
 }  // namespace troupe::worker

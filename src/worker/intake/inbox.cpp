@@ -11,7 +11,7 @@
 namespace troupe::worker {
 namespace {
 
-// Of a slot: its header and most requests of up to three tensors.
+// How much of a slot to prefetch: its header and most requests of up to three tensors.
 constexpr std::size_t bytes_ahead = 4 * wire::cache_line;
 
 }  // namespace
@@ -31,9 +31,9 @@ result<inbox> inbox::open(const wire::mailbox_header* mailbox, std::size_t bytes
   const auto fits = [&](std::uint64_t offset, std::uint64_t size) {
     return offset <= bytes && size <= bytes - offset;
   };
-  // Copied once, so that a later change on the other side cannot move what was checked.
+  // Copied once, so that a later change by the other side cannot alter the checked values.
   const wire::mailbox_geometry g = mailbox->geometry;
-  std::atomic_signal_fence(std::memory_order_seq_cst);  // the compiler does not look there again
+  std::atomic_signal_fence(std::memory_order_seq_cst);  // the compiler must not read it again
   const std::uint64_t ring = g.ring_size;
   const std::uint64_t capacity = g.capacity;
   const std::uint64_t offsets = g.ring_offset | g.replay_offset | g.slots_offset | g.heap_offset;
@@ -60,7 +60,7 @@ void inbox::begin() noexcept {
   next_ticket_ = mailbox_->active.first_ticket;
 }
 
-// Fills `ahead_` with what there is, at most to the end of a line.
+// Fills `ahead_` with the entries that are there, at most to the end of a cache line.
 bool inbox::look() noexcept {
   taken_ = found_ = 0;
   while (replay_next_ < replay_count_ && found_ < ahead_.size())
@@ -101,7 +101,7 @@ void inbox::read(std::uint64_t entry, const operation_table& operations,
   to.ticket = header.ticket;
   to.deadline_ns = header.deadline_ns;
   to.memory_version = header.memory_version;
-  // Acquire: where the program has opened it already, what it stored for it is visible.
+  // Acquire: if the program has opened it already, its stores for the request are visible.
   to.held = header.held.load(std::memory_order_acquire);
   to.mark = header.mark;
   to.refused.reset();
@@ -109,9 +109,9 @@ void inbox::read(std::uint64_t entry, const operation_table& operations,
   const std::uint64_t id = header.operation;
   const std::uint32_t bytes = header.payload_bytes;
   const std::uint64_t spill = header.spill_offset;
-  std::atomic_signal_fence(std::memory_order_seq_cst);  // the compiler does not look there again
+  std::atomic_signal_fence(std::memory_order_seq_cst);  // the compiler must not read it again
   to.release_request();
-  to.own.clear();  // what is refused uses nothing
+  to.own.clear();  // a refused request uses no buffers
   if (to.op == nullptr || to.op->type->id != id) to.op = operations.find(id);
   const auto refuse = [&](error why) { to.refused = std::move(why); };
   if (named != slot || lane != to.lane) {
@@ -121,7 +121,7 @@ void inbox::read(std::uint64_t entry, const operation_table& operations,
   }
   if (to.op == nullptr) {
     return refuse(
-        // Why, the program may know.
+        // The program may know the reason.
         {.code = errc::library_missing,
          .message = "this worker has no executor for the operation"});
   }

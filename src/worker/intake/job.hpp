@@ -26,22 +26,22 @@ struct job {
   wire::hold held = wire::hold::none;
   wire::end_mark mark = wire::end_mark::own;
   std::optional<error> refused;  ///< found before it began; answered in the lane's order
-  /// What `operation::prepared` has said last.
+  /// The last answer of `operation::prepared`.
   bool prepared = true;
-  std::chrono::nanoseconds turn{0};  ///< that it waited for, where requests are traced
+  std::chrono::nanoseconds turn{0};  ///< how long it waited for its turn, if requests are traced
   dependencies waits;
-  /// Set before the mark, by the thread that ran the job, and looked at by the one that reads the
-  /// slot's next request. The mark, and what the program does when it sees it, order the two
-  /// already; this says so where this process, and ThreadSanitizer, can see it.
+  /// Set before the mark, by the thread that ran the job; read by the thread that reads the slot's
+  /// next request. The mark, and the program's reaction to it, already order the two; this makes
+  /// the order visible to this process, and to ThreadSanitizer.
   std::atomic<bool> handed_back{true};
 
-  /// One that the program sends again and again, or null: then it is `own`.
+  /// The entry of a request that the program sends repeatedly, or null: then the request is `own`.
   decoded_requests::entry* known = nullptr;
   decoded_request own;
 
   [[nodiscard]] const decoded_request& what() const noexcept { return known ? known->what() : own; }
 
-  /// True when its operation says when it may run, see `operation::ready`.
+  /// True if its operation decides when it may run, see `operation::ready`.
   [[nodiscard]] bool asks_when() const noexcept {
     return !refused && op != nullptr && op->ready != nullptr;
   }
@@ -52,16 +52,16 @@ struct job {
     prepared = op->prepared(what().request.get(), blobs);
     return prepared;
   }
-  /// True when the call of its executor may wait, see `effort::blocks_host`.
+  /// True if the call of its executor may block, see `effort::blocks_host`.
   [[nodiscard]] bool blocks_host() const noexcept {
     return !refused && op != nullptr && op->effort == effort::blocks_host;
   }
-  /// True when it is not run as soon as its lane and its operands let it.
+  /// True if more than its lane and its operands can delay it.
   [[nodiscard]] bool held_back() const noexcept {
     return asks_when() || !prepared || held == wire::hold::until_opened;
   }
 
-  /// After it has run.
+  /// Call after it has run.
   void release_request() noexcept {
     if (known != nullptr) {
       std::exchange(known, nullptr)->let_go();

@@ -11,7 +11,7 @@
 namespace troupe::worker {
 namespace {
 
-// An executor finds the two codes that say what is not there before it begins.
+// With these two codes the executor had not begun: something that it needs is missing.
 bool has_begun(const job& j, errc code) noexcept {
   return !j.refused && code != errc::unsupported && code != errc::library_missing;
 }
@@ -34,17 +34,17 @@ result<void> outbox::put_reply(const job& j, const void* reply) {
   if (!bytes) return std::move(bytes).error();
   to.heap_place = 0;
   if (*bytes > sizeof(to.bytes)) {
-    const reply_heap::piece room = heap_.take(j.slot, *bytes);
-    if (room.bytes.empty()) {
+    const reply_heap::piece piece = heap_.take(j.slot, *bytes);
+    if (piece.bytes.empty()) {
       const bool is_longer = *bytes > wire::reply_heap_bytes;
       return error{.code = is_longer ? errc::size_overflow : errc::out_of_memory,
-                   .message = fmt::format("the reply takes {} bytes; {} bytes are there for {}",
+                   .message = fmt::format("the reply takes {} bytes; there are {} bytes for {}",
                                           *bytes, wire::reply_heap_bytes,
                                           is_longer ? "one" : "all that are not answered yet")};
     }
-    bytes = wire::encode(type, reply, room.bytes, none);
+    bytes = wire::encode(type, reply, piece.bytes, none);
     if (!bytes) return std::move(bytes).error();
-    to.heap_place = room.place;
+    to.heap_place = piece.place;
   } else {
     heap_.release(j.slot);
   }
@@ -57,11 +57,11 @@ void outbox::write_failure(const job& j, const error& failure) noexcept {
   heap_.release(j.slot);
   if (const std::size_t bytes = wire::text_bytes(failure); bytes > sizeof(reply.bytes)) {
     try {
-      const reply_heap::piece room = heap_.take(j.slot, bytes);
-      if (!room.bytes.empty())
-        return wire::write_failure(reply, j.ticket, failure, room.bytes, room.place);
+      const reply_heap::piece piece = heap_.take(j.slot, bytes);
+      if (!piece.bytes.empty())
+        return wire::write_failure(reply, j.ticket, failure, piece.bytes, piece.place);
     } catch (const std::exception&) {
-      // Without memory even for that, it is cut.
+      // Without memory even for that, the text is cut.
     }
   }
   wire::write_failure(reply, j.ticket, failure);
@@ -83,10 +83,10 @@ void outbox::write_reply(const job& j, const result<void>& outcome) noexcept {
     write_failure(j, failure);
     if (!has_begun(j, failure.code)) reply.code |= wire::not_begun;
   } else if (j.op->type->described_reply != nullptr) {
-    reply.ticket = j.ticket;  // the rest is there, see `put_reply`
+    reply.ticket = j.ticket;  // the rest is written, see `put_reply`
     reply.code = 0;
   } else if (j.op->fails_late) {
-    return;  // what may become of it is there, see `prepare_reply`
+    return;  // the possible failure is written, see `prepare_reply`
   } else if (const std::size_t bytes = j.op->type->reply_bytes; bytes != 0) {
     reply.ticket = j.ticket;
     reply.code = 0;
@@ -104,17 +104,17 @@ void outbox::complete(job& j, const result<void>& outcome) noexcept {
   wire::lane_mark& mark = segment_->lanes[j.lane];
   const std::uint64_t place = j.place;
   j.handed_back.store(true, std::memory_order_release);
-  // Release: the reply, `replied` and everything the executor stored are visible to whoever sees
-  // the count.
+  // Release: a thread that sees the count also sees the reply, `replied` and all stores of the
+  // executor.
   mark.completed.store(place, std::memory_order_release);
-  // Without a fence this look may come before the mark is visible, and so miss whoever goes to
-  // sleep in that moment.
+  // Without a fence this read may come before the mark is visible, and so miss a thread that goes
+  // to sleep at that moment.
   wake_sleepers();
 }
 
 void outbox::completions_seen() noexcept {
-  // Orders the marks before the look at who waits; the program's side announces its sleep, fences,
-  // and looks at the marks once more, so one of the two sees the other.
+  // Orders the marks before the check for waiters. The program announces its sleep, fences, and
+  // reads the marks once more, so at least one of the two sees the other.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   wake_sleepers();
 }
@@ -137,7 +137,7 @@ void outbox::idle() noexcept {
 
 void outbox::ring_program() noexcept {
   const std::uint64_t one = 1;
-  // An eventfd takes it at once; a full counter means that it is readable already.
+  // An eventfd accepts it at once; a full counter means that it is readable already.
   [[maybe_unused]] const ssize_t written = ::write(program_wakes_, &one, sizeof(one));
 }
 

@@ -12,8 +12,8 @@
 
 namespace troupe::worker {
 
-/// The worker's end of the answers: marks, replies, and waking whoever waits. Any thread may call
-/// it; a lane's marks are written only by the thread that runs the lane's current job.
+/// The worker's end of the answers: marks, replies, and wake-ups. Any thread may call it; only the
+/// thread that runs a lane's current job writes that lane's marks.
 class outbox {
  public:
   outbox(wire::worker_header* segment, const wire::mailbox_header* mailbox, wire::doorbells* bells,
@@ -28,14 +28,14 @@ class outbox {
                   wire::reply_heap_offset(mailbox->geometry.capacity),
               mailbox) {}
 
-  /// Relaxed, see `wire::lane_mark`. The request may have been revoked just now: the program's look
-  /// at this and its word cross, and a fence for each request would cost more than all else here.
+  /// Relaxed, see `wire::lane_mark`. The program may revoke the request at this moment and miss
+  /// this store; a fence for each request would cost more than all else here.
   void started(const job& j) noexcept {
-    heap_.release(j.slot);  // the slot is used again, so the program has copied its last reply
+    heap_.release(j.slot);  // the slot is reused, so the program has copied its last reply
     segment_->lanes[j.lane].started.store(j.place, std::memory_order_relaxed);
   }
 
-  /// Whose executor is being called from here on, until `returned`; see `wire::lane_mark`.
+  /// The job's executor is running from here on, until `returned`; see `wire::lane_mark`.
   void calls(const job& j) noexcept {
     segment_->lanes[j.lane].calls.store(j.ticket + 1, std::memory_order_relaxed);
   }
@@ -43,20 +43,20 @@ class outbox {
     segment_->lanes[j.lane].calls.store(0, std::memory_order_relaxed);
   }
 
-  /// Which of a lane's requests have no mark of their own; see `wire::lane_mark`.
+  /// Says which of a lane's requests have no mark of their own; see `wire::lane_mark`.
   void set_unmarked(std::size_t lane, std::uint64_t places) noexcept {
     segment_->lanes[lane].unmarked.store(places, std::memory_order_relaxed);
   }
 
-  /// Where the executor writes the plain reply of a job.
-  [[nodiscard]] std::byte* reply_room(const job& j) noexcept { return replies_[j.slot].bytes; }
-  /// Leaves the described reply of a job, before its outcome is written.
-  /// \errors `size_overflow` for one that is longer than the heap; `out_of_memory` where others
-  /// have it
+  /// The memory to which the executor writes the plain reply of a job.
+  [[nodiscard]] std::byte* reply_memory(const job& j) noexcept { return replies_[j.slot].bytes; }
+  /// Stores the described reply of a job, before its outcome is written.
+  /// \errors `size_overflow` if it is longer than the heap; `out_of_memory` if other replies occupy
+  /// the heap
   [[nodiscard]] result<void> put_reply(const job& j, const void* reply);
 
   [[nodiscard]] bool traced() const noexcept { return traced_; }
-  /// The stamps of a job, empty and its own, where the program traces requests; else null.
+  /// The empty stamps of a job if the program traces requests; else null.
   [[nodiscard]] wire::request_stamps* stamps_for(const job& j) noexcept {
     if (!traced_) [[likely]]
       return nullptr;
@@ -65,31 +65,31 @@ class outbox {
     return &stamps;
   }
 
-  /// Publishes the outcome: the reply first, then the mark. A program that looks sees it; one that
-  /// sleeps is woken at once if it was seen to sleep, else by the next `completions_seen`. From the
-  /// mark on the slot, and with it the job, may be used again.
+  /// Publishes the outcome: the reply first, then the mark. A program that polls sees it; a
+  /// sleeping one is woken at once if it was seen to sleep, else by the next `completions_seen`.
+  /// After the mark the slot, and with it the job, may be reused.
   void complete(job& j, const result<void>& outcome) noexcept;
 
   // The same in steps, for a mark that an accelerator writes.
 
-  /// Before a job is enqueued that an accelerator may make a failure of: a success, which it may
-  /// change until the mark.
+  /// Call before enqueuing a job that an accelerator may turn into a failure: writes a success,
+  /// which the accelerator may change until the mark.
   void prepare_reply(const job& j) noexcept;
-  /// Notes what `complete` would, but for the mark. What the accelerator writes to the reply room
-  /// before the mark belongs to the reply.
+  /// Writes the outcome as `complete` does, but without the mark. Bytes that the accelerator writes
+  /// to the job's reply before the mark belong to the reply.
   void write_reply(const job& j, const result<void>& outcome) noexcept;
-  /// Where the mark of a lane is.
+  /// The address of a lane's mark.
   [[nodiscard]] std::uint64_t* mark_of(std::size_t lane) noexcept {
     static_assert(sizeof(std::atomic<std::uint64_t>) == sizeof(std::uint64_t));
     return reinterpret_cast<std::uint64_t*>(&segment_->lanes[lane].completed);
   }
-  /// The lane's mark now. Acquire: what was written before it is visible.
+  /// The lane's mark now. Acquire: everything written before it is visible.
   [[nodiscard]] std::uint64_t completed(std::size_t lane) const noexcept {
     return segment_->lanes[lane].completed.load(std::memory_order_acquire);
   }
-  /// Wakes whoever sleeps over a mark that has moved. To be called after `complete` and before the
-  /// calling thread does anything that may take long; it costs as much as the rest of a short
-  /// request, so several are seen to together.
+  /// Wakes threads that sleep until a mark moves. Call it after `complete` and before the calling
+  /// thread does anything that may take long; it costs as much as the rest of a short request, so
+  /// call it once for several.
   void completions_seen() noexcept;
 
   /// Called when there is nothing left to do: wakes a program that let completions pile up.
@@ -111,8 +111,8 @@ class outbox {
   int program_wakes_;  // eventfd of the program's device thread
   const bool traced_;
   reply_heap heap_;
-  // The last `waits` values that were answered with a wake. Relaxed: whoever changes it wakes, and
-  // what is waited for was stored before; see `completions_seen`.
+  // The last `waits` values that were answered with a wake. Relaxed: the thread that changes it
+  // wakes, and everything awaited was stored before; see `completions_seen`.
   std::atomic<std::uint32_t> woken_{0};
   std::atomic<std::uint32_t> woken_idle_{0};
 };

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t all_units = wire::reply_heap_bytes / wire::heap_unit;
 
-// The memory of a long reply goes back to the system once it has been read.
+// Returns the memory of a long reply to the system once it has been read.
 void free_pages(std::byte* begin, std::byte* end) noexcept {
   constexpr std::ptrdiff_t worth_a_call = std::ptrdiff_t{1} << 20;
   if (end - begin < worth_a_call) return;
@@ -62,7 +62,7 @@ void reply_heap::free_copied() noexcept {
   std::erase_if(by_slot_, [&](const auto& one) {
     const auto& header =
         *reinterpret_cast<const wire::slot_header*>(slots + one.first * wire::slot_bytes);
-    // Acquire: the program's copy is done before this room is written again.
+    // Acquire: the program has finished its copy before this memory is written again.
     if (header.held.load(std::memory_order_acquire) != wire::hold::reply_copied) return false;
     free_piece(one.second);
     return true;

@@ -54,7 +54,7 @@ result<loaded_backend> load_backend(const std::string& plugin, const accelerator
   };
   auto backend = plugin_library::open(plugin);
   if (!backend) return of_backend(std::move(backend).error());
-  // The loader opens vendor libraries while the driver makes the context.
+  // The loader opens vendor libraries while the driver creates the context.
   const std::vector<std::string> paths = companions_of(plugin, libraries);
   auto opened = std::async(std::launch::async, [&paths, &plugin] {
     std::vector<result<plugin_library>> all;
@@ -99,7 +99,7 @@ result<loaded_backend> load_backend(const std::string& plugin, const accelerator
 operation_table choose_operations(const operation_table& all, std::string_view libraries,
                                   bool fault_injection) {
   operation_table chosen;
-  // First, so that a backend's own, which knows its device's faults, take their place.
+  // First, so that a backend's own, which knows its device's faults, replaces them.
   add_built_in(chosen, fault_injection);
   for (const operation& one : all.all()) {
     const std::string_view library = one.type->library();

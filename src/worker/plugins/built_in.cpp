@@ -23,7 +23,7 @@ namespace {
 
 result<void> mark(const lane::marker&, lane_context&) { return {}; }
 
-/// Yields until `ended` says so or the time is over.
+/// Yields until `ended` returns true or the time is over.
 template <class Ended>
 void spin(std::int64_t at_most_ns, Ended ended) {
   const auto end = detail::deadline_after(std::chrono::steady_clock::now(),
@@ -32,29 +32,30 @@ void spin(std::int64_t at_most_ns, Ended ended) {
     std::this_thread::yield();
 }
 
-// Frames smaller than a page, so that none steps over the guard below the stack.
+// Frames are smaller than a page, so that none skips the guard page below the stack.
 [[gnu::noinline]] std::uint64_t descend(std::uint64_t levels) {
   constexpr std::size_t size = 128;
   volatile std::uint64_t frame[size];
   frame[levels % size] = levels;
   const std::uint64_t below = levels == 0 ? 0 : descend(levels - 1);
-  return below ^ frame[(below + levels) % size];  // after the call: this frame is needed until then
+  return below ^ frame[(below + levels) % size];  // after the call: this frame is needed
 }
-// Says that it has begun each time that it is asked.
+// Sets the begun flag each time that it is called.
 bool given_back(const void* request) {
   const auto& r = *static_cast<const lane::map*>(request);
-  // Release: whoever sees it sees what the requests before it wrote.
+  // Release: a thread that sees it sees the outputs of earlier requests.
   std::atomic_ref(*r.begun.data<std::uint32_t>()).store(1, std::memory_order_release);
   return std::atomic_ref(*r.ended.data<std::uint32_t>()).load(std::memory_order_acquire) != 0;
 }
 
-// Success says that the program may have written it.
+// Success means that the program may have written it.
 result<void> mapped(const void* request) {
   const auto& r = *static_cast<const lane::map*>(request);
   const std::uint32_t how =
       std::atomic_ref(*r.ended.data<std::uint32_t>()).load(std::memory_order_relaxed);
   if (how != lane::map::withdrawn) return {};
-  return error{.code = errc::cancelled, .message = "nobody waited for it any more"};
+  return error{.code = errc::cancelled,
+               .message = "the mapping was withdrawn before the program got it"};
 }
 
 result<void> launch_nothing(const lane::launch&, lane_context&) { return {}; }

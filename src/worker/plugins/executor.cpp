@@ -18,7 +18,7 @@ operation_table& operation_table::operator=(operation_table&&) noexcept = defaul
 operation_table::~operation_table() = default;
 
 void operation_table::insert(operation added) {
-  // A later executor of the same request replaces an earlier one: a program may better ours.
+  // A later executor of the same request replaces an earlier one: a program may improve on ours.
   const auto [place, fresh] = index_->by_id.try_emplace(added.type->id, index_->operations.size());
   if (fresh) {
     index_->operations.push_back(added);

@@ -35,15 +35,16 @@ std::string other_version_of(std::string_view soname) {
 
 }  // namespace
 
-std::string why_missing(std::string_view path, std::string_view words) {
-  std::string text = fmt::format("plugin {}: {}", path, words);
-  const std::string_view file = file_not_found(words);
-  if (file.empty()) return text + "; `troupe info` says what is there";
+std::string why_missing(std::string_view path, std::string_view message) {
+  std::string text = fmt::format("plugin {}: {}", path, message);
+  const std::string_view file = file_not_found(message);
+  if (file.empty()) return text + "; `troupe info` lists the libraries found";
   if (const std::string other = other_version_of(file); !other.empty()) {
     text += fmt::format(
         "; {} is there, which is another major version than this build was made for", other);
   }
-  return text + fmt::format("; install what has {}, or put its folder into LD_LIBRARY_PATH", file);
+  return text +
+         fmt::format("; install the package with {}, or put its folder into LD_LIBRARY_PATH", file);
 }
 
 }  // namespace troupe::worker

@@ -5,14 +5,14 @@
 
 namespace troupe::worker {
 
-/// A library whose plugin is there and cannot be loaded: its requests are refused, by name.
+/// A library whose plugin exists but cannot be loaded: its requests are refused, by name.
 struct missing_library {
   std::string name;  ///< as requests name it: "blas"
   std::string why;
 };
 
-/// Why the plugin at `path` cannot be loaded, and what to do. `words` are the loader's: where they
-/// name a vendor library of which another major version is there, that is said.
-[[nodiscard]] std::string why_missing(std::string_view path, std::string_view words);
+/// The reason why the plugin at `path` cannot be loaded, and the remedy. `message` is the loader's
+/// message: if it names a vendor library of which another major version exists, the text says so.
+[[nodiscard]] std::string why_missing(std::string_view path, std::string_view message);
 
 }  // namespace troupe::worker

@@ -14,11 +14,11 @@ namespace {
 static_assert(library_version == TROUPE_VERSION,
               "core/version.hpp and the project's version in CMakeLists.txt are one");
 
-// With the loader's own words.
+// With the loader's own message.
 error missing(std::string_view call) {
-  const char* words = ::dlerror();
+  const char* message = ::dlerror();
   return error{.code = errc::library_missing,
-               .message = words != nullptr ? words : "the loader does not say why",
+               .message = message != nullptr ? message : "the loader does not say why",
                .call = std::string(call)};
 }
 

@@ -9,11 +9,11 @@
 
 namespace troupe::worker {
 
-/// A plugin's file, never unloaded: executors and their libraries keep threads and caches of their
+/// A plugin's file, never unloaded: executors and their libraries have threads and caches of their
 /// own.
 class plugin_library {
  public:
-  /// \errors `library_missing` with the loader's own words
+  /// \errors `library_missing` with the loader's message
   [[nodiscard]] static result<plugin_library> open(const std::string& path);
 
   /// The entry point, or datum, of that name, or null.
@@ -21,7 +21,7 @@ class plugin_library {
   [[nodiscard]] Entry* find(const char* name) const noexcept {
     return reinterpret_cast<Entry*>(address_of(name));
   }
-  /// What it was built for; null where it does not say so.
+  /// The build that it was made for; null if it has no stamp.
   [[nodiscard]] const plugin_stamp* stamp() const noexcept {
     return find<const plugin_stamp>("troupe_backend_stamp");
   }
@@ -36,7 +36,7 @@ class plugin_library {
 };
 
 /// \errors `version_mismatch` with both stamps for a plugin that was built for another Troupe, or
-/// by a compiler that lays its types out otherwise
+/// by a compiler with another layout of its types
 [[nodiscard]] result<void> check_stamp(const plugin_stamp& stamp);
 
 }  // namespace troupe::worker

@@ -15,7 +15,7 @@
 namespace troupe::worker {
 namespace {
 
-// Who has brought an operation, for messages.
+// The origin of each operation, for messages.
 using origins = std::map<std::string_view, std::string>;
 
 result<void> check_name(const operation& one, const operation_table& taken, const origins& from) {
@@ -31,7 +31,7 @@ result<void> check_name(const operation& one, const operation_table& taken, cons
   if (is_own_library(library)) {
     return refuse(fmt::format("library {} is Troupe's own; give yours another name", library));
   }
-  // By name: another type of that name has another id if its fields differ.
+  // Compares names: another type of that name has another id if its fields differ.
   const bool is_taken = std::ranges::any_of(
       taken.all(), [&](const operation& there) { return there.type->name == name; });
   if (!is_taken) return {};
@@ -40,7 +40,7 @@ result<void> check_name(const operation& one, const operation_table& taken, cons
                             origin != from.end() ? "plugin " + origin->second : "this program"));
 }
 
-// What one plugin brings, by itself.
+// The operations of one plugin alone.
 result<operation_table> operations_of(const plugin_library& plugin) {
   if (plugin.stamp() == nullptr) {
     return error{.code = errc::library_missing,

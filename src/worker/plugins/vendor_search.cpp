@@ -21,16 +21,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A library, what it needs, and what that needs.
+// A library, its dependencies, and theirs.
 constexpr int deepest = 4;
 
-// Lies where this library does.
+// An address in this library.
 const char self_address = 0;
 
 std::atomic<bool> beside_parent{false};
 
-/// True where any user may put a library: the folder is writable for all, or can be replaced
-/// because one above it is, unless that is as /tmp is (sticky).
+/// True if any user may put a library there: the folder is writable for all, or can be replaced
+/// because one above it is, unless that one is sticky as /tmp is.
 bool is_open_to_others(const fs::path& real) {
   for (fs::path at = real; at.has_relative_path(); at = at.parent_path()) {
     struct stat found{};
@@ -41,7 +41,7 @@ bool is_open_to_others(const fs::path& real) {
   return false;
 }
 
-/// Folders that exist, in the order in which they were added.
+/// Existing folders, in the order in which they were added.
 class folder_list {
  public:
   void add(const fs::path& folder) {
@@ -57,8 +57,8 @@ class folder_list {
       found_.folders.push_back(std::move(name));
     }
   }
-  /// What a variable of the environment names, for `use`. Nothing in a program that runs with more
-  /// rights than who started it.
+  /// Calls `use` with the value of each environment variable. Does nothing in a program that runs
+  /// with more rights than its caller.
   template <class Use>
   void each_named(std::initializer_list<const char*> variables, Use use) {
     for (const char* const name : variables) {
@@ -71,7 +71,7 @@ class folder_list {
       }
     }
   }
-  /// Folders below one, whose names begin so, in reverse order: newer versions first.
+  /// Calls `use` for folders whose names begin so, in reverse order: newer versions first.
   template <class Use>
   static void each(const fs::path& below, std::string_view beginning, Use use) {
     std::error_code failed;
@@ -89,12 +89,12 @@ class folder_list {
     add(toolkit / "lib");
     each(toolkit / "targets", "", [&](const fs::path& target) { add(target / "lib"); });
   }
-  /// NVIDIA's wheels in a folder of Python packages.
+  /// Adds NVIDIA's wheels in a folder of Python packages.
   void add_packages(const fs::path& packages) {
     each(packages / "nvidia", "", [&](const fs::path& one) { add(one / "lib"); });
     add(packages / "cutensor" / "lib");
   }
-  /// Those of an environment, or of a system's Python.
+  /// Adds the packages of an environment, or of a system's Python.
   void add_python(const fs::path& prefix) {
     each(prefix / "lib", "python3", [&](const fs::path& python) {
       add_packages(python / "site-packages");
@@ -109,10 +109,10 @@ class folder_list {
   std::vector<std::string> seen_;
 };
 
-// The prefix of the Python that a process runs, as it was called: bin/python of an environment is a
-// link to the system's, which would say nothing of the environment. Whoever starts a process says
-// how it was called, so that counts only where it is this user, and a path only where it means the
-// same in every folder.
+// The prefix of the Python that a process runs, by the name it was called with: bin/python of an
+// environment is a link to the system's Python, which does not show the environment. The caller of
+// a process chooses that name, so it counts only if the process belongs to this user, and only as
+// an absolute path.
 fs::path python_prefix_of(const std::string& process) {
   struct stat owned{};
   if (::stat(process.c_str(), &owned) != 0 || owned.st_uid != ::geteuid() ||
@@ -130,11 +130,11 @@ fs::path python_prefix_of(const std::string& process) {
   return failed ? fs::path() : real.parent_path().parent_path();
 }
 
-// As many as there is room for in a message.
-std::string listed(const std::vector<std::string>& folders, std::size_t room) {
+// As many folders as fit a message.
+std::string listed(const std::vector<std::string>& folders, std::size_t most_bytes) {
   std::string text;
   for (std::size_t i = 0; i < folders.size(); ++i) {
-    if (text.size() + folders[i].size() > room) {
+    if (text.size() + folders[i].size() > most_bytes) {
       return text + fmt::format(", and {} more", folders.size() - i);
     }
     text += (i == 0 ? "" : ", ") + folders[i];
@@ -142,12 +142,12 @@ std::string listed(const std::vector<std::string>& folders, std::size_t room) {
   return text;
 }
 
-/// Null and the loader's words where it cannot be loaded.
-void* open_file(const std::string& file, std::string& words) {
+/// Null, and the loader's message in `message`, if it cannot be loaded.
+void* open_file(const std::string& file, std::string& message) {
   void* const handle = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle != nullptr) return handle;
-  const char* const said = ::dlerror();
-  words = said != nullptr ? said : "";
+  const char* const text = ::dlerror();
+  message = text != nullptr ? text : "";
   return nullptr;
 }
 
@@ -155,31 +155,31 @@ class search {
  public:
   explicit search(const std::vector<std::string>& folders) noexcept : folders_(folders) {}
 
-  /// True when the library is loaded.
+  /// True if the library is loaded.
   bool load(const std::string& name, int depth = 0) {
     if (depth == deepest) return false;
     for (const std::string& folder : folders_) {
       const std::string file = fmt::format("{}/{}", folder, name);
       if (::access(file.c_str(), R_OK) != 0) continue;
       if (open(file)) return true;
-      const std::string needed(file_not_found(words_));
+      const std::string needed(file_not_found(message_));
       if (!needed.empty() && needed != name && load(needed, depth + 1) && open(file)) return true;
-      refused_.push_back(fmt::format("{}: {}", file, words_));
+      refused_.push_back(fmt::format("{}: {}", file, message_));
     }
     return false;
   }
-  /// What `load` has loaded last.
+  /// The library that `load` has loaded last.
   [[nodiscard]] void* handle() const noexcept { return handle_; }
-  /// What was found, and is of no use.
+  /// Files that were found but cannot be used.
   [[nodiscard]] const std::vector<std::string>& refused() const noexcept { return refused_; }
 
  private:
   // Never closed: the plugin needs it.
-  bool open(const std::string& file) { return (handle_ = open_file(file, words_)) != nullptr; }
+  bool open(const std::string& file) { return (handle_ = open_file(file, message_)) != nullptr; }
 
   const std::vector<std::string>& folders_;
   void* handle_ = nullptr;
-  std::string words_;
+  std::string message_;
   std::vector<std::string> refused_;
 };
 
@@ -187,7 +187,7 @@ std::string not_found_in(const search& vendor, const vendor_places& places) {
   std::string text =
       vendor.refused().empty()
           ? fmt::format("; it is in none of {}", listed(places.folders, 1000))
-          : fmt::format("; what was found is of no use: {}", fmt::join(vendor.refused(), "; "));
+          : fmt::format("; the files found cannot be used: {}", fmt::join(vendor.refused(), "; "));
   if (!places.refused.empty())
     text += fmt::format("; it was not looked for in {}", listed(places.refused, 400));
   return text;
@@ -195,11 +195,11 @@ std::string not_found_in(const search& vendor, const vendor_places& places) {
 
 }  // namespace
 
-// The loader begins with the file that it could not find: "libcublas.so.13: cannot open …".
-std::string_view file_not_found(std::string_view words) noexcept {
-  const std::size_t end = words.find(": cannot open shared object file");
+// The loader's message begins with the missing file: "libcublas.so.13: cannot open …".
+std::string_view file_not_found(std::string_view message) noexcept {
+  const std::size_t end = message.find(": cannot open shared object file");
   if (end == std::string_view::npos) return {};
-  const std::string_view file = words.substr(0, end);
+  const std::string_view file = message.substr(0, end);
   return file.find('/') == std::string_view::npos && file.starts_with("lib") ? file
                                                                              : std::string_view();
 }
@@ -243,7 +243,7 @@ result<plugin_library> open_with_vendor_libraries(const std::string& path,
     error& why = opened.error();
     const std::string needed(file_not_found(why.message));
     if (needed.empty()) return opened;
-    // One that is loaded and not found all the same has another name inside.
+    // A library that was loaded but still is not found has another name inside.
     if (needed != last && vendor.load(needed)) {
       last = needed;
       continue;
@@ -258,16 +258,16 @@ result<plugin_library> open_with_vendor_libraries(const std::string& path,
 namespace troupe {
 
 result<void*> open_vendor_library(const std::string& name) {
-  std::string words;
-  if (void* const handle = worker::open_file(name, words)) return handle;
-  // Where this library is installed, the plugins are.
+  std::string message;
+  if (void* const handle = worker::open_file(name, message)) return handle;
+  // The plugins are installed beside this library.
   Dl_info self{};
   const bool known = ::dladdr(&worker::self_address, &self) != 0 && self.dli_fname != nullptr;
   const worker::vendor_places places = worker::vendor_folders(known ? self.dli_fname : "");
   worker::search vendor(places.folders);
   if (vendor.load(name)) return vendor.handle();
   return error{.code = errc::library_missing,
-               .message = words + worker::not_found_in(vendor, places),
+               .message = message + worker::not_found_in(vendor, places),
                .call = "dlopen"};
 }
 

@@ -10,30 +10,29 @@
 
 namespace troupe::worker {
 
-/// Folders that there are, each once.
+/// Existing folders, each once.
 struct vendor_places {
   std::vector<std::string> folders{};
-  std::vector<std::string> refused{};  ///< with the reason: they are not looked in
+  std::vector<std::string> refused{};  ///< with the reason: these are not searched
 };
 
-/// Where vendor libraries may be that the loader does not find: toolkits, the system's folders,
-/// Python's packages of the environment that runs, that is active, or that `plugin` is installed
-/// in. None that is named by a relative path, nor one that any user may write to.
+/// Folders with vendor libraries that the loader may not find: toolkits, the system's folders, and
+/// Python's packages of the running or active environment, or of the one that `plugin` is installed
+/// in. Excludes relative paths and folders that any user may write to.
 [[nodiscard]] vendor_places vendor_folders(const std::string& plugin);
 
-/// Says that this process is a worker, so that the packages of the Python that its parent runs, if
-/// that is of the same user, are those of its program.
+/// Marks this process as a worker, so that it also searches the packages of its parent's Python, if
+/// the parent belongs to the same user.
 void look_beside_parent() noexcept;
 
-/// Opens a plugin. Where the loader does not find a vendor library that it needs, that library is
-/// loaded from one of the folders, and then the plugin: the loader takes what is loaded already
-/// under the name that it looks for. What such a library needs itself is looked for in the same
-/// way.
-/// \errors `library_missing` with the loader's own words, and where it was looked for
+/// Opens a plugin. If the loader does not find a vendor library that it needs, that library is
+/// loaded from one of the folders first, and then the plugin: the loader accepts a loaded library
+/// under the name that it looks for. Dependencies of such a library are found in the same way.
+/// \errors `library_missing` with the loader's message, and the folders that were searched
 [[nodiscard]] result<plugin_library> open_with_vendor_libraries(const std::string& path,
                                                                 const vendor_places& places);
 
-/// The file that the loader says it has not found; empty where it says something else.
-[[nodiscard]] std::string_view file_not_found(std::string_view words) noexcept;
+/// The file that the loader reports as not found; empty for any other message.
+[[nodiscard]] std::string_view file_not_found(std::string_view message) noexcept;
 
 }  // namespace troupe::worker

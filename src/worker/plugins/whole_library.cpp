@@ -30,8 +30,8 @@ std::string lack_of_bytes(const std::string& path) {
     if (segment.p_type == PT_LOAD) end = std::max(end, segment.p_offset + segment.p_filesz);
   }
   if (end <= bytes) return {};
-  return fmt::format("{}: the file is cut: it has {} bytes, and what is to be loaded ends at {}",
-                     path, bytes, end);
+  return fmt::format("{}: the file is truncated: it has {} bytes, but its segments end at {}", path,
+                     bytes, end);
 }
 
 }  // namespace troupe::worker

@@ -27,7 +27,7 @@ std::uint32_t this_process() noexcept { return static_cast<std::uint32_t>(::getp
 
 }  // namespace
 
-// Not before: what uses no blobs keeps no folder open.
+// Opened when first needed: a worker that uses no blobs opens no folder.
 const os::content_folder* blob_keeper::folder() {
   std::call_once(opened_, [this] {
     const std::string path = os::cache_folder("blobs");
@@ -57,7 +57,7 @@ std::optional<std::vector<std::byte>> blob_keeper::find(std::span<const std::byt
   }
   const os::content_folder* const kept = folder();
   if (kept == nullptr) return std::nullopt;
-  // The file holds the key, too: a name says no more than its digest.
+  // The file contains the key, too: its name is only a digest.
   auto on_disk = kept->find(digest_of(key));
   if (on_disk.what != os::content_folder::state::good || on_disk.content.size() < key.size() ||
       std::memcmp(on_disk.content.data(), key.data(), key.size()) != 0) {

@@ -13,13 +13,13 @@
 
 namespace troupe::worker {
 
-/// The blobs of a device as one worker has them: those that the program keeps, and a folder for the
-/// programs after it.
+/// One worker's view of a device's blobs: those that the program keeps, and a folder for later
+/// programs.
 class blob_keeper final : public kept_blobs {
  public:
   enum class kept_in : std::uint8_t {
-    memory,             ///< the program's alone
-    memory_and_folder,  ///< and this user's, which is opened when it is first needed, if it can be
+    memory,             ///< only in the program's memory
+    memory_and_folder,  ///< and in this user's folder, opened when first needed, if possible
   };
   /// `pages` are the program's blob memory.
   blob_keeper(os::mapping pages, kept_in where) noexcept
@@ -36,9 +36,10 @@ class blob_keeper final : public kept_blobs {
   void await_news(std::uint32_t seen, std::chrono::nanoseconds at_most) override;
 
  private:
-  /// Null where there is none.
+  /// Null if there is none.
   [[nodiscard]] const os::content_folder* folder();
-  /// True where another process has begun to load it. If that has ended since, it is dropped.
+  /// True if another process is loading the blob. If that process has ended since, the blob is
+  /// dropped.
   [[nodiscard]] bool is_anothers(const wire::blob_memory::blob& found,
                                  std::span<const std::byte> key);
   void drop(std::span<const std::byte> key);

@@ -14,36 +14,37 @@ namespace {
 
 constexpr std::size_t stack_bytes = std::size_t{64} * 1024;
 
-// Set once before any handler can run; a handler only reads them.
+// Set once before any handler can run; handlers only read them.
 wire::crash_report* report_to = nullptr;
 pid_t own_pid = -1;
-// Who would have had each signal. An interpreter's handler says where its program was.
+// The previous handler of each signal. An interpreter's handler reports where its program was.
 struct sigaction before[NSIG];
 
 thread_local running_request current;
 
 // Whether any thread has begun to report. The first one decides; others wait until the process ends
-// with it, or as long as it may take to hand over to whoever had the signal before.
+// with it, or for as long as it may take to hand over to the previous handler.
 constinit std::atomic<bool> is_claimed{false};
 thread_local bool has_claimed = false;
 constexpr int longest_wait_ms = 2000;
 
-// Only plain loads, stores to memory that is mapped for good, and signal-safe calls.
+// Uses only plain loads, stores to permanently mapped memory, and signal-safe calls.
 void on_fatal(int signal, siginfo_t* info, void*) noexcept {
-  // A process that an operation has forked has the handler, but nothing to report, nor the memory.
+  // A process that an operation has forked inherits the handler, but has nothing to report, nor the
+  // memory.
   const bool reports = ::getpid() == own_pid;
   const bool is_first = reports && !is_claimed.exchange(true, std::memory_order_relaxed);
   if (reports && !is_first && !has_claimed) (void)::poll(nullptr, 0, longest_wait_ms);
   if (is_first) {
     has_claimed = true;
     report_to->address = reinterpret_cast<std::uint64_t>(info->si_addr);
-    // What the kernel raises by itself has a positive code.
+    // Signals raised by the kernel have a positive code.
     report_to->from_outside = info->si_code <= 0 && info->si_pid != ::getpid() ? 1 : 0;
     report_to->has_ticket = current.active ? 1 : 0;
     report_to->ticket = current.ticket;
     report_to->signal.store(static_cast<std::uint32_t>(signal), std::memory_order_release);
   }
-  // Once this returns the signal is whoever's it was before; by default it ends the process.
+  // After this returns, the previous handler gets the signal; by default it ends the process.
   ::sigaction(signal, &before[signal], nullptr);
   ::raise(signal);
 }
@@ -57,7 +58,7 @@ void install(wire::crash_report& report) noexcept {
   own_pid = ::getpid();
   struct sigaction action{};
   action.sa_sigaction = &on_fatal;
-  action.sa_flags = SA_SIGINFO | SA_ONSTACK;  // not once: another thread may be about to crash
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK;  // not one-shot: another thread may be about to crash
   ::sigemptyset(&action.sa_mask);
   for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS}) {
     ::sigaction(signal, &action, &before[signal]);
@@ -90,7 +91,7 @@ namespace {
 
 void set_owner(work_owner owner) noexcept {
   worker::crash::running_request& running = worker::crash::of_this_thread();
-  running.active = false;  // a signal never finds one's ticket beside another's
+  running.active = false;  // so that a signal never combines one's ticket with another's state
   running.ticket = owner.ticket;
   running.active = owner.known;
 }

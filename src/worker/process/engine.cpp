@@ -42,7 +42,7 @@ result<std::unique_ptr<engine>> engine::bring_up(const config& c) {
 
 namespace {
 
-/// Where a backend warms up whose calls return when the work is done.
+/// The lane for the warm-up of a backend whose calls return when the work is done.
 class plain_lane final : public lane_context {
  public:
   explicit plain_lane(std::shared_ptr<kept_blobs> blobs) noexcept : blobs_(std::move(blobs)) {}
@@ -50,7 +50,7 @@ class plain_lane final : public lane_context {
   [[nodiscard]] int lane() const noexcept override { return 0; }
   [[nodiscard]] std::shared_ptr<kept_blobs> blobs() const override { return blobs_; }
   [[nodiscard]] result<std::span<std::byte>> workspace(std::size_t bytes) override {
-    return room_.take(bytes);
+    return workspace_.take(bytes);
   }
   [[nodiscard]] result<std::span<std::byte>> host_workspace(std::size_t bytes) override {
     return host_room_.take(bytes);
@@ -58,7 +58,7 @@ class plain_lane final : public lane_context {
 
  private:
   std::shared_ptr<kept_blobs> blobs_;
-  detail::scratch room_;
+  detail::scratch workspace_;
   detail::scratch host_room_;
 };
 
@@ -112,8 +112,8 @@ result<void> engine::map(memory_space space, std::uint64_t offset, std::uint64_t
   auto reserved = os::reserve(at(space, offset), bytes);
   if (!reserved) return std::move(reserved).error();
   auto mapped = os::map_over(memory, bytes, os::protection::read_write, at(space, offset));
-  // A process that an operation has forked may outlive its worker, and write when the program has
-  // given the memory to somebody else.
+  // A process that an operation has forked may outlive its worker, and write after the program has
+  // given the memory to another owner.
   if (mapped) mapped = os::keep_from_children(at(space, offset), bytes);
   if (mapped) reserved->release();
   return mapped;
@@ -124,7 +124,7 @@ result<void> engine::unmap(memory_space space, std::uint64_t offset, std::uint64
   if (space == memory_space::device && accelerator_) {
     return accelerator_->unmap(at(space, offset), bytes);
   }
-  return error{.code = errc::protocol_violation, .message = "memory that is never unmapped"};
+  return error{.code = errc::protocol_violation, .message = "this memory must not be unmapped"};
 }
 
 result<void> engine::share_up_to(std::uint64_t end) {

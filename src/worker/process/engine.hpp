@@ -18,25 +18,25 @@
 
 namespace troupe::worker {
 
-/// A backend brought up in this process, with the memory that its requests may name.
+/// A backend loaded into this process, with the memory that its requests may name.
 ///
-/// Used by the control thread. Lanes use the accelerator and `memory_version` beside it.
+/// Used by the control thread. Lanes concurrently use the accelerator and `memory_version`.
 class engine {
  public:
   struct config {
-    std::string plugin{};     ///< of the backend; may be empty
+    std::string plugin{};     ///< the backend's; may be empty
     std::string device{};     ///< which device of an accelerator; empty without one
     std::string libraries{};  ///< enabled ones, separated by spaces; empty for all
     bool fault_injection = false;
     wire::address_ranges ranges{};
-    /// A process of its own maps what it is given; in the program it is mapped already.
+    /// A worker process maps the memory that it is given; in the program it is mapped already.
     bool in_process = true;
     void (*add_own)(operation_table&) = nullptr;
     std::vector<std::string> user_plugins{};  ///< absolute paths
     std::shared_ptr<kept_blobs> blobs{};
   };
 
-  /// Loads the plugin and, where it brings one, makes its accelerator.
+  /// Loads the plugin and, if it has one, creates its accelerator.
   /// \errors `library_missing`; those of the accelerator and of `load_user_plugins`
   [[nodiscard]] static result<std::unique_ptr<engine>> bring_up(const config& c);
 
@@ -44,16 +44,16 @@ class engine {
   [[nodiscard]] result<void> map(memory_space space, std::uint64_t offset, std::uint64_t bytes,
                                  const os::unique_fd& memory);
   [[nodiscard]] result<void> unmap(memory_space space, std::uint64_t offset, std::uint64_t bytes);
-  /// Makes host memory reachable for the accelerator, from where the last call ended up to `end`.
+  /// Makes host memory accessible to the accelerator, from the end of the last call up to `end`.
   [[nodiscard]] result<void> share_up_to(std::uint64_t end);
-  /// Makes memory outside of the ranges reachable for the accelerator.
+  /// Makes memory outside of the ranges accessible to the accelerator.
   [[nodiscard]] result<void> share(std::byte* at, std::uint64_t bytes);
   [[nodiscard]] result<void> protect(std::uint64_t offset, std::uint64_t bytes, bool read_only);
 
-  /// The program counts changes of its memory and says with each request up to which it must have
-  /// been made.
+  /// The program counts changes of its memory, and each request names the count that must have been
+  /// applied before it runs.
   void set_memory_version(std::uint64_t version) noexcept {
-    // Release: whoever sees the number may use the mappings made before.
+    // Release: a thread that sees the number may use the mappings made before.
     memory_version_.store(version, std::memory_order_release);
   }
   [[nodiscard]] const std::atomic<std::uint64_t>& memory_version() const noexcept {
@@ -65,14 +65,14 @@ class engine {
   [[nodiscard]] const operation_table& operations() const noexcept { return operations_; }
   /// The libraries whose plugins cannot be loaded.
   [[nodiscard]] const std::vector<missing_library>& missing() const noexcept { return missing_; }
-  /// Has the backend do a little work, which shows that it works; when the worker is to be `warm`,
-  /// every library, too, on each of the lanes that programs use first, so that the first requests
-  /// find everything loaded.
+  /// Makes the backend do a little work, which shows that it functions. If the worker must be
+  /// `warm`, every library works too, on each of the lanes that programs use first, so that the
+  /// first requests find everything loaded.
   [[nodiscard]] result<void> warm_up(bool warm);
-  /// What each of those lanes has to run for the worker to be warm; nothing if it is.
+  /// The work that each of those lanes must still run for the worker to be warm; empty if it is.
   [[nodiscard]] const std::vector<warm_up_lane*>& still_cold() const noexcept { return cold_; }
   static constexpr std::size_t warm_lanes = 4;
-  /// The lanes that have been made, by number.
+  /// The lanes made so far, by number.
   [[nodiscard]] std::vector<std::unique_ptr<accelerator_lane>> take_lanes() noexcept {
     return std::move(lanes_);
   }

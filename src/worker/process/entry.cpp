@@ -34,17 +34,17 @@
 namespace troupe {
 namespace {
 
-std::string_view text(const char* bytes, std::size_t room) {
-  return {bytes, ::strnlen(bytes, room)};
+std::string_view text(const char* bytes, std::size_t most) {
+  return {bytes, ::strnlen(bytes, most)};
 }
 
-/// A message of the program's, as it came; without bytes, the end of the socket.
+/// A message from the program, as it came; without bytes, the end of the socket.
 struct heard_message {
   wire::any_message message;
   os::received_message received;
 };
 
-/// What the listener has heard and the control thread has not taken up.
+/// Messages that the listener has received and the control thread has not handled yet.
 class heard_messages {
  public:
   void put(result<heard_message> one) {
@@ -68,9 +68,9 @@ class heard_messages {
   std::deque<result<heard_message>> messages_;
 };
 
-/// A worker process: its control thread is the main thread, its lanes run beside it, and a thread
-/// that listens, so that pings are answered whatever the control thread is busy with: to register
-/// some GiB of host memory takes it seconds.
+/// A worker process: its control thread is the main thread; lanes run beside it, and a listening
+/// thread, so that pings are answered while the control thread is busy: registering some GiB of
+/// host memory takes seconds.
 class worker_process {
  public:
   worker_process(os::unique_fd control, void (*add)(operation_table&))
@@ -103,7 +103,7 @@ class worker_process {
   }
 
  private:
-  // No room for a thread, or for memory of the worker's own, is a failure with its reason.
+  // A lack of threads or memory is reported as a failure with its reason.
   template <class Handle>
   static result<void> guarded(Handle handle) {
     try {
@@ -136,7 +136,7 @@ class worker_process {
         return begin(message.plain.id);
       case wire::control::protect:
         return protect(message.protect);
-      case wire::control::ping:  // the listener's, but for one with descriptors
+      case wire::control::ping:  // answered by the listener, unless it has descriptors
       case wire::control::hello:
       case wire::control::ready:
       case wire::control::warm:
@@ -174,8 +174,8 @@ class worker_process {
            one.message.kind == wire::control::ping && one.received.descriptors.empty();
   }
 
-  // What the program says is checked before it is used, so that a mistake there is told as such and
-  // is no crash here.
+  // Checks the program's message before it is used, so that a mistake there is reported as such and
+  // does not crash this process.
   result<void> check(const wire::configure_message& message,
                      const std::vector<os::unique_fd>& descriptors) const {
     if (backend() != nullptr) return out_of_turn(message.kind);
@@ -221,7 +221,7 @@ class worker_process {
                      os::protection::read_write);
     if (!bells) return std::move(bells).error();
     bells_ = *std::move(bells);
-    // Whether that is enough for the mailbox, is seen when the mailbox is opened.
+    // `inbox::open` checks whether this is enough for the mailbox.
     auto segment = map(descriptors[2], wire::worker_segment_bytes(header->geometry.capacity),
                        os::protection::read_write);
     if (!segment) return std::move(segment).error();
@@ -249,10 +249,10 @@ class worker_process {
     if (!backend) return std::move(backend).error();
     backend_ = *std::move(backend);
     for (const worker::missing_library& one : backend_->missing()) {
-      wire::missing_message told;
-      one.name.copy(told.library, sizeof(told.library) - 1);
-      one.why.copy(told.why, sizeof(told.why) - 1);
-      if (auto sent = send(told); !sent) return sent;
+      wire::missing_message missing;
+      one.name.copy(missing.library, sizeof(missing.library) - 1);
+      one.why.copy(missing.why, sizeof(missing.why) - 1);
+      if (auto sent = send(missing); !sent) return sent;
     }
     return {};
   }
@@ -273,7 +273,7 @@ class worker_process {
          .warm_first = configuration_.warm_first != 0,
          .lost =
              [this](const error& why) {
-               // From the lanes' thread.
+               // On a lane's thread.
                wire::failed_message failed;
                failed.of_queues = 1;
                wire::write_failure(failed.why, 0, why);
@@ -316,7 +316,7 @@ class worker_process {
       return error{.code = errc::protocol_violation, .message = "rights before a configuration"};
     }
     auto changed = backend()->protect(message.offset, message.bytes, message.read_only != 0);
-    // What there is no room for is the failure of that change; any other is the worker's.
+    // A refusal for lack of space is the failure of that change; any other failure is the worker's.
     if (!changed && changed.error().code != errc::out_of_memory) return changed;
     return send(wire::plain_message{
         .kind = wire::control::protect_done,
@@ -329,10 +329,10 @@ class worker_process {
     return os::send_message(control_, std::as_bytes(std::span(&message, 1)));
   }
 
-  // A message goes out whole, whoever else sends.
+  // Messages are sent whole, by any thread.
   os::unique_fd control_;
   heard_messages heard_;
-  std::thread listener_;  // ends with the process, without being joined
+  std::thread listener_;  // ends with the process, without a join
   void (*add_)(operation_table&);
   wire::configure_message configuration_;
   os::mapping mailbox_;
@@ -348,21 +348,21 @@ class worker_process {
 std::optional<int> worker_entry(int argc, char** argv, void (*add)(operation_table&)) {
   if (argc != 2 || std::string_view(argv[1]) != worker::worker_argument) return std::nullopt;
   os::hold_standard_places();
-  // It came through an `exec`, and is to go through no other.
+  // It was inherited through an `exec`, and must not be inherited again.
   ::fcntl(worker::control_descriptor, F_SETFD, FD_CLOEXEC);
-  // A worker must not outlive the thread that started it; where that is gone already, the control
-  // socket is closed and `run` ends at once. A core dump would hold the program's memory hostage
-  // while the next worker waits for it.
+  // A worker must not outlive the thread that started it; if that is gone already, the control
+  // socket is closed and `run` ends at once. A core dump would keep the program's memory busy while
+  // the next worker waits for it.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   os::ignore_group_signals();
-  os::raise_descriptor_limit();  // on CUDA each slab that is mapped holds a descriptor here, too
+  os::raise_descriptor_limit();  // on CUDA each mapped slab holds a descriptor here, too
   worker::look_beside_parent();
   ::prctl(PR_SET_NAME, "troupe-worker");
   const rlimit none{0, 0};
   ::setrlimit(RLIMIT_CORE, &none);
   worker_process process(os::unique_fd(worker::control_descriptor), add);
-  // No destructors: the lanes may be in the middle of a request that never returns, and nothing
-  // that the system does not take back by itself is held here.
+  // No destructors: the lanes may be in a request that never returns, and the system reclaims
+  // everything that is held here.
   std::_Exit(process.run());
 }
 

@@ -11,15 +11,15 @@
 
 namespace troupe::worker {
 
-/// Where no mapping can be: the first page is never mapped.
+/// An address that is never mapped: it is in the first page.
 inline constexpr std::uintptr_t address_of_nothing = 8;
 
-/// Commits those faults that are the process's own, whatever its device: they do not return. Of any
-/// other kind it does nothing.
+/// Commits the faults that concern the process itself, whatever its device: these do not return.
+/// Does nothing for any other kind.
 inline void fault_process(fault::kind what) {
   switch (what) {
     case fault::kind::segmentation_fault: {
-      // Volatile, so that no compiler sees where it leads.
+      // Volatile, so that no compiler knows the address.
       std::byte* volatile nowhere = reinterpret_cast<std::byte*>(address_of_nothing);
       *static_cast<volatile std::byte*>(nowhere) = std::byte{1};
       return;

@@ -7,10 +7,10 @@ namespace troupe::worker {
 
 /// The one argument that makes a process a worker.
 inline constexpr std::string_view worker_argument = "--troupe-worker";
-/// Its socket to the program that has started it.
+/// Its socket to the program that started it.
 inline constexpr int control_descriptor = 3;
-/// Asks a worker that hangs to write where its program is. Only one that writes such a file is sent
-/// it. What it writes ends with `end_of_answer`.
+/// Asks a hanging worker to write where its program is. Only workers that have an output file get
+/// it. The answer ends with `end_of_answer`.
 [[nodiscard]] inline int where_signal() noexcept { return SIGRTMAX - 4; }
 inline constexpr char end_of_answer = '\x04';
 

@@ -10,7 +10,7 @@
 namespace troupe::worker {
 namespace {
 
-// They spin while they have work; with few processors that costs more than it gains.
+// Submitters spin while they have work; with few processors that costs more than it gains.
 int submitters_for(unsigned processors) noexcept {
   constexpr int most = 3;  // a driver serves few threads at once
   if (processors >= 8) return most;
@@ -29,7 +29,7 @@ result<std::unique_ptr<worker_runtime>> worker_runtime::start(const parts& p,
                                         requests->capacity())};
   }
   if (backend->accelerator() != nullptr) {
-    // Its queues write marks and replies there.
+    // The backend's queues write marks and replies there.
     auto* const segment = reinterpret_cast<std::byte*>(p.segment);
     auto shared = backend->share(segment, wire::reply_heap_offset(requests->capacity()));
     if (!shared) return std::move(shared).error();

@@ -10,8 +10,8 @@
 
 namespace troupe::worker {
 
-/// One worker, wherever it runs: backend, inbox, lanes and outbox over shared memory
-/// that is mapped already.
+/// One worker, in a process of its own or in the program: backend, inbox, lanes and outbox over
+/// shared memory that is mapped already.
 class worker_runtime {
  public:
   struct parts {
@@ -24,7 +24,7 @@ class worker_runtime {
     std::uint64_t worker = 0;
     int lane_threads = 2;
     bool in_process = true;
-    bool warm_first = true;  ///< it is ready once it is warm
+    bool warm_first = true;  ///< it is ready only once it is warm
     /// Called from a thread of the worker when its accelerator's context is lost.
     std::function<void(error)> lost{};
     /// Called once, from any thread of the worker, when it is warm.
@@ -32,7 +32,7 @@ class worker_runtime {
   };
 
   /// Starts the lanes; they wait for their activation.
-  /// \errors of `inbox::open`; `protocol_violation` for a segment without room for every reply
+  /// \errors of `inbox::open`; `protocol_violation` for a segment that is too small for all replies
   [[nodiscard]] static result<std::unique_ptr<worker_runtime>> start(
       const parts& p, std::unique_ptr<engine> backend);
 

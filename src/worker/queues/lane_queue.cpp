@@ -5,15 +5,16 @@
 namespace troupe::worker {
 namespace {
 
-// A mark costs a busy GPU 2 µs: for so many requests that is as good as nothing, and what a lane
-// still holds keeps it busy until the next ones are there.
+// A mark costs a busy GPU 2 µs, which is negligible for this many requests; and the rest of the
+// lane keeps it busy until the next ones are there.
 constexpr std::uint64_t most_per_mark = wire::queue_depth * 3 / 4;
-// An accelerator that waits for requests has come to a mark before so many more are enqueued. One
-// that does not is to be spared marks, which then cost a processor two calls more.
+// An accelerator that waits for requests reaches a mark before this many more are enqueued. One
+// that does not reach it is busy: it should get fewer marks, which then cost a processor two calls
+// more.
 constexpr std::uint64_t soon = 8;
 
-// Where the program has to know whether just this request has begun. What is enqueued before a call
-// that waits has its mark before it: nobody else could make it meanwhile.
+// Whether the program must know if this very request has begun. Requests before a call that waits
+// get their mark before it: no other thread could write it meanwhile.
 bool is_told_apart(const job& j, bool alone) noexcept {
   return alone || !j.what().repeatable || j.mark == wire::end_mark::apart ||
          j.held == wire::hold::until_released || j.op == nullptr || j.op->fails_late ||
@@ -42,7 +43,7 @@ result<void> lane_queue::submit(job& j, bool alone) {
   j.release_request();
   if (is_loss(outcome)) return outcome;
   if (!outcome) {
-    // A refusal, or the first word of a fault that another request has caused?
+    // Is it a refusal, or the first report of a fault that another request has caused?
     if (auto well = queue_->check(); !well) return well;
   }
   answers_.write_reply(j, outcome);
@@ -67,13 +68,13 @@ result<void> lane_queue::mark() {
 }
 
 result<void> lane_queue::mark_aside() {
-  set_unmarked(submitted_, true);  // what comes next may begin before the mark is there
+  set_unmarked(submitted_, true);  // the next request may begin before the mark is written
   auto done = queue_->mark_aside(answers_.mark_of(number_), submitted_);
   if (done) marked_ = submitted_;
   return done;
 }
 
-// The place up to which marks are there, or will be before anything more begins.
+// The place up to which marks are written, or will be before anything more begins.
 std::uint64_t lane_queue::ordered() noexcept {
   if (ordered_ != marked_ && answers_.completed(number_) >= marked_) ordered_ = marked_;
   return ordered_;

@@ -13,17 +13,17 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// How long the thread looks for work or marks before it sleeps between looks. A look costs nothing
-// that anybody else needs where there are processors to spare.
+// How long the thread polls for work or marks before it sleeps between polls. Polling is free while
+// processors are idle.
 constexpr auto spins_idle = 50us;
 constexpr auto spins_busy = 5ms;
-// Work that has taken long is looked at more rarely: the looks add a fraction of it.
+// Long-running work is polled less often: polling adds a fraction of its duration.
 constexpr int sleep_fraction = 256;
 constexpr std::chrono::nanoseconds shortest_sleep = 20us;
 constexpr std::chrono::nanoseconds longest_sleep = 500us;
-// A lane whose mark stands still is asked how it is this often.
+// How often a lane whose mark stands still is checked for failure.
 constexpr auto check_interval = 1ms;
-// Whoever needs this worker as soon as it is ready says so within this time.
+// A worker that is not activated within this time starts to warm up.
 constexpr auto ready_before_warm_up = 20ms;
 
 }  // namespace
@@ -79,9 +79,10 @@ result<void> stream_lanes::serve() {
     if (auto loss = take_loss()) return *std::move(loss);
     if (in_flight()) look_at_marks();
     if (impossible_mark_) {
-      return error{.code = errc::device_fault, .message = "a mark that cannot be"};
+      return error{.code = errc::device_fault,
+                   .message = "the worker's completion count is out of range"};
     }
-    // Also by a look on the way, at whether something may go on.
+    // A check during this round may have moved it, too.
     const bool moved = std::exchange(marks_moved_, false);
     if (*taken || moved) {
       if (!in_flight()) parts_.answers.idle();
@@ -107,8 +108,8 @@ result<void> stream_lanes::serve() {
   return {};
 }
 
-// One library on one lane, then a look whether this worker is needed. Whatever cannot be loaded now
-// is tried again by the request that needs it, which then says why it cannot.
+// Warms up one library on one lane, then checks whether this worker is needed. A request that needs
+// a library that cannot be loaded now tries again, and then reports why it cannot.
 result<void> stream_lanes::warm_up_more() {
   const std::size_t number = warmed_up_ / parts_.cold.size();
   result<void> outcome;
@@ -121,7 +122,7 @@ result<void> stream_lanes::warm_up_more() {
   return {};
 }
 
-// Reads what is in the mailbox; true if there was anything.
+// Reads the entries in the mailbox; true if there were any.
 result<bool> stream_lanes::take_up() {
   if (!begun_) {
     if (!parts_.requests.activated(parts_.worker)) return false;
@@ -144,22 +145,22 @@ result<bool> stream_lanes::take_up() {
   if (any) {
     if (unmarked_lanes_ != 0) submitted_at_ = clock::now();
   } else if (unmarked_lanes_ != 0 && clock::now() - submitted_at_ > lane_queue::longest_unmarked) {
-    // Nothing comes that could share a mark with what is in the queues.
+    // No request has come that could share a mark with those in the queues.
     if (auto marked = mark_all(); !marked) return std::move(marked).error();
   }
   return any;
 }
 
-// Reads and admits what is there, so far as it fits the batch. What reads requests and what
-// enqueues them take turns with several at once: each finds its own code and data in the caches.
+// Reads and admits the entries that are there, up to a batch. Reading and enqueuing alternate in
+// batches: each finds its own code and data in the caches.
 std::size_t stream_lanes::admit_batch() {
   std::size_t count = 0;
   while (count < batch_.size()) {
     const std::uint64_t entry = parts_.requests.poll();
     if (entry == 0) break;
-    std::unique_ptr<job>& room = jobs_[wire::ring_entry::slot_of(entry) % jobs_.size()];
-    if (!room) room = std::make_unique<job>();
-    job& j = *room;
+    std::unique_ptr<job>& known = jobs_[wire::ring_entry::slot_of(entry) % jobs_.size()];
+    if (!known) known = std::make_unique<job>();
+    job& j = *known;
     (void)j.handed_back.load(std::memory_order_acquire);
     j.handed_back.store(false, std::memory_order_relaxed);
     parts_.requests.read(entry, parts_.operations, parts_.ranges, j);
@@ -171,7 +172,7 @@ std::size_t stream_lanes::admit_batch() {
   return count;
 }
 
-// Enqueues it or has it wait.
+// Enqueues the job or makes it wait.
 result<void> stream_lanes::place(job& j) {
   lane& to = lanes_[j.lane];
   if (to.waiting.empty() && may_submit(j)) {
@@ -208,7 +209,7 @@ bool stream_lanes::may_submit(job& j) {
   if (j.held == wire::hold::until_released && !parts_.requests.released()) return false;
   if (!is_prepared(j, parts_.requests, parts_.blobs)) return false;
   if (j.held == wire::hold::until_opened && parts_.requests.closed(j.slot)) return false;
-  // Its memory is a control message away, and some time: it waits here, where others go on.
+  // Its memory is not mapped yet. Hold it here, so that other lanes go on.
   if (!j.refused && parts_.memory_version.load(std::memory_order_acquire) < j.memory_version) {
     return false;
   }
@@ -223,8 +224,8 @@ bool stream_lanes::may_submit(job& j) {
   if (in_flight() && (alone || alone_in_flight_)) {
     look_at_marks();
     if (in_flight()) {
-      // What it depends on is in the queues. Nothing else goes there before it: under a steady load
-      // it would never be alone.
+      // Its dependencies are in the queues. Enqueue nothing else before it: under a steady load it
+      // would never be alone.
       if (alone) next_alone_ = &j;
       return false;
     }
@@ -237,9 +238,9 @@ bool stream_lanes::may_submit(job& j) {
   return to.with == nullptr || may_be_given(j, to) || take_back(to);
 }
 
-// What is held back stays out of the queues, where it would hold up what shares a connection to the
-// device with its queue, and code that is yet to be loaded: it is ready or not once all that it
-// depends on has ended.
+// A held-back job stays out of the queues. There it would hold up other queues on the same
+// connection to the device, and code that is yet to be loaded. It is ready or not once all its
+// dependencies have ended.
 bool stream_lanes::is_let_go(const job& j) {
   if (in_flight()) look_at_marks();
   for (std::uint32_t lanes = j.waits.lanes; lanes != 0; lanes &= lanes - 1) {
@@ -249,8 +250,8 @@ bool stream_lanes::is_let_go(const job& j) {
   return j.op->ready(j.what().request.get());
 }
 
-// True when something may go on that was held back, by the program or because it was not prepared:
-// its ring may have come before this thread looked at the bell, and after it looked for work.
+// True if a held-back job may now run, because the program released it or it is prepared: its ring
+// may have come after this thread looked for work and before it read the bell.
 bool stream_lanes::let_go() {
   for (std::uint32_t open = waiting_lanes_; open != 0; open &= open - 1) {
     job& first = *lanes_[static_cast<std::size_t>(__builtin_ctz(open))].waiting.front();
@@ -267,7 +268,7 @@ result<void> stream_lanes::make_queue(std::size_t number) {
   return {};
 }
 
-// Except where more waits for room in the queue: that will share the mark.
+// Except if more jobs wait for space in the queue: those will share the mark.
 result<void> stream_lanes::mark_all() {
   for (std::uint32_t open = unmarked_lanes_; open != 0; open &= open - 1) {
     const auto number = static_cast<std::size_t>(__builtin_ctz(open));
@@ -279,7 +280,7 @@ result<void> stream_lanes::mark_all() {
   return {};
 }
 
-// Wakes a program that sleeps over a mark that has moved.
+// Wakes a program that sleeps until a mark moves.
 void stream_lanes::look_at_marks() {
   bool moved = false;
   for (std::uint32_t busy = busy_lanes_; busy != 0; busy &= busy - 1) {
@@ -288,8 +289,8 @@ void stream_lanes::look_at_marks() {
     const std::uint64_t mark = parts_.answers.completed(number);
     const std::uint64_t before = completed_[number].load(std::memory_order_relaxed);
     if (mark == before) continue;
-    // The device writes it, and a kernel that has lost its way could: back, or beyond what the lane
-    // was given, is never taken for an end that others wait for.
+    // The device writes marks, and so could a stray kernel: a mark that goes back, or beyond the
+    // lane's jobs, never counts as an end that others wait for.
     if (mark - before > l.given - before) {
       impossible_mark_ = true;
       continue;
@@ -317,8 +318,8 @@ result<void> stream_lanes::check_quiet_lanes(clock::time_point now) {
 void stream_lanes::wait(clock::time_point quiet_since) {
   // Read before the last look, so that a ring after it makes the wait return at once.
   const std::uint32_t seen = parts_.bells.request.load(std::memory_order_acquire);
-  // Announce, fence, look once more; whoever publishes a request does the same in its order, so
-  // one of the two sees the other.
+  // Announce, fence, look once more; a thread that publishes a request publishes, fences and looks,
+  // so at least one of the two sees the other.
   parts_.bells.worker_sleeps.store(1, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (stopping_.load(std::memory_order_acquire)) return;

@@ -23,31 +23,31 @@
 
 namespace troupe::worker {
 
-/// Runs requests on the queues of an accelerator: one thread reads the mailbox and enqueues what
-/// each request asks for (see `lane_queue`). When several lanes have much to do at once, it gives
-/// all but one of them to other threads (`submitter`), which do nothing but enqueue; whatever
-/// concerns more than one lane it does itself, once it has those lanes again.
+/// Runs requests on the queues of an accelerator: one thread reads the mailbox and enqueues the
+/// work of each request (see `lane_queue`). When several lanes have much to do at once, it gives
+/// all but one of them to other threads (`submitter`), which only enqueue; it handles anything that
+/// concerns several lanes itself, once it owns those lanes again.
 ///
-/// A request whose call may wait (`effort::blocks_host`) is never called on this thread, nor on one
-/// that has other lanes: its lane gets a thread of its own, of the same kind, the first time that
-/// it meets one. While such a call is under way, nothing behind it in its lane is in the queue, and
-/// a mark says that all before it has ended or will. So a request of another lane that depends on
-/// something behind the call, or on what the call itself enqueues, finds nothing yet that its queue
-/// could be made to wait for. It waits here, in the order of its own lane, until its lane's thread
-/// has given the queue back; then the two queues are ordered as always. What it depends on before
-/// the call has its mark. This thread sleeps meanwhile, or sees to the other lanes.
+/// A request whose call may block (`effort::blocks_host`) is never called on this thread, nor on
+/// one that has other lanes: its lane gets a thread of its own, of the same kind, when it first
+/// meets one. While such a call runs, nothing behind it in its lane is in the queue, and a mark
+/// says that everything before it has ended or will. A request of another lane may depend on
+/// something behind the call, or on work that the call itself enqueues: its queue has nothing to
+/// wait for yet. So it waits here, in the order of its own lane, until the other lane's thread has
+/// given the queue back; then the two queues are ordered as usual. Dependencies before the call
+/// have their mark. Meanwhile this thread sleeps, or serves the other lanes.
 ///
-/// A lane is a queue in order. A request that depends on one of another lane has its queue wait for
+/// A lane is an ordered queue. If a request depends on one of another lane, its queue waits for
 /// that lane's. At most `wire::queue_depth` requests of a lane are in its queue at once; the others
 /// wait here, where they can still be cancelled or expire.
 ///
-/// While something is in the queues this thread also looks at the marks, to wake a program that
-/// sleeps, and asks lanes that make no progress how they are: a fault shows as an error of some
-/// call or not at all. The first sign of one ends this thread's work: everything not marked is then
-/// the supervisor's to settle.
+/// While the queues are not empty this thread also polls the marks, to wake a sleeping program, and
+/// checks lanes that make no progress: a fault shows as an error of some call or not at all. The
+/// first sign of a fault ends this thread's work: the supervisor settles everything that is not
+/// marked.
 ///
-/// Until the worker is activated this thread has its libraries load what they need, a step at a
-/// time: a standby that is needed early serves at once, and loads the rest when it is asked for.
+/// Until the worker is activated this thread makes its libraries load their code, a step at a time:
+/// a standby that is needed early serves at once, and loads the rest on demand.
 class stream_lanes final : public lane_runner {
  public:
   struct parts {
@@ -63,7 +63,7 @@ class stream_lanes final : public lane_runner {
     bool in_process = true;  ///< a process of its own: keeps crash reports
     std::shared_ptr<kept_blobs> blobs{};
     int submitters = 0;  ///< threads that help with enqueuing
-    /// What each of so many lanes is to run while this worker waits to be needed.
+    /// The warm-up work that each of `warm_lanes` lanes runs while this worker is a standby.
     std::vector<warm_up_lane*> cold{};
     std::size_t warm_lanes = 0;
     /// Called once, when the context is lost.
@@ -86,10 +86,10 @@ class stream_lanes final : public lane_runner {
     std::unique_ptr<lane_queue> queue;
     std::deque<job*> waiting;
     std::uint64_t admitted = 0;
-    std::uint64_t given = 0;    ///< to its queue, or to the one who has it
-    submitter* with = nullptr;  ///< who has its queue; null: this thread
-    submitter* own = nullptr;   ///< its own thread, where it has one
-    bool wanted_back = false;   ///< it gets no more until this thread has it again
+    std::uint64_t given = 0;    ///< to its queue, or to the thread that owns it
+    submitter* with = nullptr;  ///< the thread that owns its queue; null: this one
+    submitter* own = nullptr;   ///< its own thread, if it has one
+    bool wanted_back = false;   ///< it gets no more until this thread owns it again
     clock::time_point moved{};  ///< when its mark last changed, or it became busy
   };
 
@@ -133,24 +133,24 @@ class stream_lanes final : public lane_runner {
   }
 
   parts parts_;
-  std::atomic<bool> stopping_{false};  // then the bell is rung, with release
+  std::atomic<bool> stopping_{false};  // then ring the bell, with release
 
-  // The thread's own, `completed_` too: copies of the marks, which it has read with acquire.
+  // Owned by the thread, as is `completed_`: copies of the marks, read with acquire.
   hazard_tracker::completed_counts completed_{};
   hazard_tracker hazards_;
   std::array<lane, wire::max_lanes> lanes_;
   std::vector<std::unique_ptr<job>> jobs_;  // by slot
   std::array<job*, 8> batch_{};             // read, to be enqueued or to wait
-  std::size_t batch_left_ = 0;              // of it, after the one that is looked at
+  std::size_t batch_left_ = 0;              // the rest of it, after the current one
   std::uint32_t waiting_lanes_ = 0;         // bit per lane with requests not yet in its queue
   std::uint32_t busy_lanes_ = 0;            // bit per lane with requests in its queue
-  bool marks_moved_ = false;                // since `serve` last looked
+  bool marks_moved_ = false;                // since `serve` checked last
   std::uint32_t unmarked_lanes_ = 0;        // bit per lane of this thread's that lacks a mark
-  std::size_t own_lane_ = 0;                // what this thread enqueued last was for this lane
+  std::size_t own_lane_ = 0;                // the lane for which this thread enqueued last
   std::vector<std::unique_ptr<submitter>> submitters_;
-  std::vector<std::unique_ptr<submitter>> own_threads_;  // of lanes, see `lane::own`
+  std::vector<std::unique_ptr<submitter>> own_threads_;  // one a lane: see `lane::own`
   clock::time_point submitted_at_{};
-  bool alone_in_flight_ = false;     ///< what was submitted last has to be alone
+  bool alone_in_flight_ = false;     ///< the last submitted job must run alone
   const job* next_alone_ = nullptr;  // waits for the queues to be empty; others wait for it
   std::size_t warmed_up_ = 0;        // steps of `parts::cold`, lane by lane
   bool begun_ = false;

@@ -7,15 +7,15 @@
 #include <thread>
 #include <utility>
 
-// Which thread enqueues a request: the one that reads the mailbox, one that helps it, or its lane's
-// own.
+// Chooses the thread that enqueues a request: the one that reads the mailbox, one that helps it, or
+// its lane's own.
 namespace troupe::worker {
 namespace {
 
 using namespace std::chrono_literals;
 
-// A hand-over to a thread that sleeps costs some 50 us. After 5 ms that is one percent of the time
-// between two calls, as for the reader. With few processors a thread that spins slows others.
+// A hand-over to a sleeping thread costs some 50 us. After 5 ms that is one percent of the time
+// between two calls, as for the reader. With few processors a spinning thread slows down others.
 submitter_duties of_one_lane() noexcept {
   const bool many = std::thread::hardware_concurrency() >= 4;
   return {.lanes = 1, .spins = many ? 5'000us : 50us};
@@ -23,7 +23,7 @@ submitter_duties of_one_lane() noexcept {
 
 }  // namespace
 
-// True once this thread has the lane's queue.
+// True once this thread owns the lane's queue.
 bool stream_lanes::take_back(lane& l) noexcept {
   if (l.with == nullptr) return true;
   l.wanted_back = l.queue->given_back() != l.given;
@@ -63,9 +63,9 @@ result<void> stream_lanes::submit_here(job& j, lane& to, bool alone) {
   return done;
 }
 
-// On its lane's own thread, which may have the queue already. What the call depends on in other
-// lanes is enqueued there, see `may_submit`; so it is enough that its queue waits for them, and
-// that is arranged here, by the thread that has those lanes.
+// Runs on the lane's own thread, which may own the queue already. The call's dependencies in other
+// lanes are enqueued, see `may_submit`; so its queue only has to wait for them. This thread owns
+// those lanes, so it arranges that here.
 result<void> stream_lanes::submit_apart(job& j, lane& to, bool alone) {
   if (to.with == nullptr) {
     auto ready = prepare(j, to);
@@ -73,7 +73,7 @@ result<void> stream_lanes::submit_apart(job& j, lane& to, bool alone) {
     if (ready && to.own == nullptr) ready = make_own_thread(to);
     if (!ready) {
       j.refused = std::move(ready).error();
-      return submit_here(j, to, alone);  // nothing is called
+      return submit_here(j, to, alone);  // no executor is called
     }
     to.with = to.own;
     unmarked_lanes_ &= ~(1u << j.lane);
@@ -96,7 +96,7 @@ result<void> stream_lanes::make_own_thread(lane& of) {
   return {};
 }
 
-// Whether who has the lane's queue may enqueue it, too.
+// Whether the owner of the lane's queue may enqueue this job, too.
 bool stream_lanes::may_be_given(const job& j, const lane& to) const noexcept {
   if (to.wanted_back || !concerns_its_lane_only(j)) return false;
   return !j.blocks_host() || to.with == to.own;
@@ -111,8 +111,8 @@ std::optional<error> stream_lanes::take_loss() {
   return std::nullopt;
 }
 
-// True if another thread enqueues it: when it has the lane already, or should, because this one is
-// busy with a lane of its own. (To keep none was measured, and slower.)
+// True if another thread enqueues the job: it owns the lane already, or should, because this thread
+// is busy with a lane of its own. (Keeping no lane was measured, and is slower.)
 bool stream_lanes::give_away(job& j, lane& to) {
   if (to.with == nullptr && submitters_.empty()) return false;
   if (!concerns_its_lane_only(j)) return false;
@@ -128,7 +128,7 @@ bool stream_lanes::give_away(job& j, lane& to) {
     to.with = &idlest_submitter();
     unmarked_lanes_ &= ~(1u << j.lane);
   } else if (!more && is_over(j.lane, to.given) && take_back(to)) {
-    return false;  // nothing else is to be done: at once is sooner
+    return false;  // nothing else to do: enqueue it here, which is sooner
   }
   to.given = j.place;
   busy_lanes_ |= 1u << j.lane;
@@ -136,8 +136,8 @@ bool stream_lanes::give_away(job& j, lane& to) {
   return true;
 }
 
-// The one that has the fewest lanes. Lanes come and go as the load does, and those that keep busy
-// stay with whom they have: to choose in turn has put all of them with one.
+// The submitter with the fewest lanes. Lanes come and go with the load, and busy ones stay with
+// their thread: a round-robin choice put all of them on one.
 submitter& stream_lanes::idlest_submitter() const noexcept {
   const auto lanes_of = [&](const std::unique_ptr<submitter>& one) {
     return std::ranges::count(lanes_, one.get(), &lane::with);
@@ -154,7 +154,7 @@ bool stream_lanes::concerns_its_lane_only(const job& j) const noexcept {
   return true;
 }
 
-// What a job needs from outside of its lane.
+// The resources outside its lane that a job needs.
 result<void> stream_lanes::prepare(job& j, lane& to) {
   if (j.refused) return {};
   for (std::uint32_t lanes = j.waits.lanes; lanes != 0; lanes &= lanes - 1) {

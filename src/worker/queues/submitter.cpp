@@ -12,8 +12,8 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
-// Under a steady load there is never nothing left to do, and others may wait for the mark of a lane
-// that gets little.
+// Under a steady load there is always work left, and others may wait for the mark of a lane that
+// gets little.
 constexpr std::uint64_t most_between_marks = 64;
 
 }  // namespace
@@ -35,7 +35,8 @@ void submitter::give(lane_queue& to, job& j, bool alone) noexcept {
   const std::uint64_t at = tail_.load(std::memory_order_relaxed);
   ring_[at % ring_.size()] = {&to, &j, alone};
   tail_.store(at + 1, std::memory_order_release);
-  // The work before the look at who sleeps; whoever goes to sleep says so and then looks for work.
+  // Publish the work before checking for sleep; a thread that goes to sleep announces it and then
+  // checks for work.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (asleep_.load(std::memory_order_relaxed) == 0) return;
   bell_.fetch_add(1, std::memory_order_release);
@@ -61,13 +62,13 @@ void submitter::run() noexcept {
 }
 
 result<void> submitter::serve() {
-  // A thread that is given work again soon should not have to be woken, which costs the reader more
+  // A thread that gets work again soon should not have to be woken, which costs the reader more
   // than the work itself.
   detail::spin_wait spin(spins_);
   clock::time_point worked{};
   while (!ending_.load(std::memory_order_acquire)) {
     if (head_ == tail_.load(std::memory_order_acquire)) {
-      // The last step may take any time on a busy machine: nothing sleeps unmarked.
+      // The last step may take any time on a busy machine: nothing stays unmarked during sleep.
       const bool patient = spin.step();
       if (!unmarked_.empty() &&
           (!patient || clock::now() - worked > lane_queue::longest_unmarked)) {
@@ -100,7 +101,7 @@ void submitter::note(lane_queue& used) {
   used.give_back();
 }
 
-// Where no more fits, more may be waiting: it will share the mark.
+// Skips full lanes unless asked: more may wait for them, and will share the mark.
 result<void> submitter::mark_all(bool full_ones_too) {
   std::size_t kept = 0;
   for (const unmarked_lane& one : unmarked_) {

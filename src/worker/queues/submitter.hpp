@@ -12,23 +12,23 @@
 
 namespace troupe::worker {
 
-/// What a submitter is there for.
+/// The tasks of a submitter.
 struct submitter_duties {
-  std::size_t lanes = wire::max_lanes;     ///< that give it jobs, at most
+  std::size_t lanes = wire::max_lanes;     ///< at most so many give it jobs
   std::chrono::microseconds spins{1'000};  ///< before it sleeps
 };
 
 /// A thread that enqueues for the one that reads the mailbox, while that is busy with another lane:
 /// a launch takes microseconds of a processor, reading a request a fraction of one. Or the thread
-/// of a single lane, for calls that wait (`effort::blocks_host`).
+/// of a single lane, for calls that block (`effort::blocks_host`).
 ///
-/// The reader gives it jobs (`give`) through a ring of which the reader owns the tail and this
-/// thread the head; each is published with release and read with acquire, and with a job goes its
-/// lane's queue. The reader has the queue again once `lane_queue::given_back` says so.
+/// The reader gives it jobs (`give`) through a ring: the reader owns the tail and this thread the
+/// head; each is published with release and read with acquire. With a job the thread gets its
+/// lane's queue. The reader owns the queue again once `lane_queue::given_back` says so.
 ///
-/// The head is not published: a place comes round after as many jobs as its lanes can hold, so its
-/// last job has its mark, which the reader has seen. `asleep_` is relaxed, between fences: say so,
-/// fence, look at the tail; store the tail, fence, look at it.
+/// The head is not published: a ring place is reused after as many jobs as its lanes can hold, so
+/// its last job has its mark, which the reader has seen. `asleep_` is relaxed, between fences: set
+/// it, fence, read the tail; store the tail, fence, read it.
 class submitter {
  public:
   submitter(accelerator& device, bool in_process, submitter_duties d = {});
@@ -36,10 +36,11 @@ class submitter {
   submitter(const submitter&) = delete;
   submitter& operator=(const submitter&) = delete;
 
-  /// By the reader. There is always room: a lane holds at most `wire::queue_depth` jobs. `alone`:
-  /// nothing runs beside it.
+  /// Called by the reader. There is always space: a lane holds at most `wire::queue_depth` jobs.
+  /// `alone`: the job runs alone.
   void give(lane_queue& to, job& j, bool alone = false) noexcept;
-  /// Why the context is lost, if this thread has met that; it then does nothing any more.
+  /// The reason why the context is lost, if this thread has found that; it then does nothing any
+  /// more.
   [[nodiscard]] std::optional<error> take_loss();
   /// Enqueues nothing more, from now on.
   void end() noexcept;
@@ -52,7 +53,7 @@ class submitter {
   };
   struct unmarked_lane {
     lane_queue* lane = nullptr;
-    std::uint64_t since = 0;  // when so many had been enqueued
+    std::uint64_t since = 0;  // the number enqueued at that time
   };
 
   void run() noexcept;
@@ -71,9 +72,9 @@ class submitter {
   std::atomic<bool> lost_{false};  // release: `loss_` is complete
   std::optional<error> loss_;
 
-  // The thread's own.
+  // Owned by the thread.
   std::uint64_t head_ = 0;
-  std::vector<unmarked_lane> unmarked_;  // who has been so for longest first
+  std::vector<unmarked_lane> unmarked_;  // the one that has waited longest first
 
   std::jthread thread_;
 };

@@ -23,7 +23,7 @@ std::int64_t now_ns() noexcept {
 
 result<void> may_run(job& j, const inbox& requests) {
   if (j.refused) {
-    // Found while it was decoded.
+    // Refused while it was decoded.
   } else if (requests.revoked(j.slot)) {
     j.refused = {.code = errc::cancelled, .message = "cancelled before it was run"};
   } else if (j.deadline_ns != 0 && now_ns() >= j.deadline_ns) {
@@ -49,7 +49,7 @@ result<void> call_executor(const job& j, lane_context& lane, outbox& answers,
     const operation& op = *j.op;
     const void* const request = j.what().request.get();
     if (op.type->described_reply == nullptr) [[likely]] {
-      outcome = op.run(op.executor, request, lane, answers.reply_room(j));
+      outcome = op.run(op.executor, request, lane, answers.reply_memory(j));
     } else {
       any_value reply(*op.type->described_reply);
       outcome = op.run(op.executor, request, lane, static_cast<std::byte*>(reply.data()));

@@ -5,7 +5,7 @@
 namespace troupe::worker {
 
 std::span<const wire::operand> hazard_tracker::merged(std::span<const wire::operand> operands) {
-  // What is read and what is written stay apart, as if they were different buffers.
+  // Reads and writes are kept apart, as if they used different buffers.
   ranges_.clear();
   for (const wire::operand& o : operands) {
     const std::uint64_t writes = o.role == access::read ? 0 : 1;

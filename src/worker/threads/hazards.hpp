@@ -12,13 +12,13 @@
 
 namespace troupe::worker {
 
-/// What a request must wait for: for each lane in `lanes`, that it has completed `need[lane]`
-/// requests. Lanes run in order, so the latest place of a lane stands for all before it.
+/// The dependencies of a request: for each lane in `lanes`, it waits until that lane has completed
+/// `need[lane]` requests. Lanes run in order, so a lane's latest place stands for all before it.
 struct dependencies {
   std::uint32_t lanes = 0;  ///< bit per lane
   std::array<std::uint64_t, wire::max_lanes> need;
-  /// The last request of the same lane that reads what this one writes; 0 for none. It comes before
-  /// in any case; but once this one may have run, that one cannot be run again.
+  /// The last request of the same lane that reads an output of this one; 0 for none. It runs first
+  /// in any case; but once this one may have run, that one cannot run again.
   std::uint64_t read_before = 0;
 
   void add(int lane, std::uint64_t place) noexcept {
@@ -29,19 +29,19 @@ struct dependencies {
   }
 };
 
-/// Orders requests of different lanes by what they read and write: read after write, write after
-/// read and write after write on overlapping bytes wait; everything else runs freely. Requests of
-/// one lane are in order already.
+/// Orders requests of different lanes by their reads and writes: read after write, write after read
+/// and write after write on overlapping bytes wait; everything else runs freely. Requests of one
+/// lane are in order already.
 ///
-/// Of a request with more operands than `most_apart` no more than that many ranges of a buffer are
-/// remembered that it reads, and as many that it writes. Operands that touch or overlap become one
-/// first, which changes nothing; where that is not enough, neighbours become one with what lies
-/// between them. So with such a request another may be ordered though their bytes only lie close
-/// to each other, never the other way round; and two of them do not compare all of their operands.
+/// For a request with more operands than `most_apart`, at most that many ranges of a buffer are
+/// recorded as read, and as many as written. Operands that touch or overlap are joined first, which
+/// changes nothing; if that is not enough, neighbours are joined with the bytes between them. So
+/// such a request may be ordered with another whose bytes are only close to its own, but never left
+/// unordered; and two of them do not compare all of their operands.
 ///
-/// Touched only by the thread that reads the mailbox. `completed` counts may be too small, which
-/// merely keeps a record a little longer. They are read with acquire: what is over is waited for by
-/// nobody, so whoever runs what depends on it has its bytes from here, by way of this thread.
+/// Used only by the thread that reads the mailbox. `completed` counts may be too small, which
+/// merely keeps a record a little longer. They are read with acquire: no request waits for one that
+/// is over, so the thread that runs its dependent sees its bytes through this thread.
 class hazard_tracker {
  public:
   using completed_counts = std::array<std::atomic<std::uint64_t>, wire::max_lanes>;
@@ -50,8 +50,8 @@ class hazard_tracker {
 
   explicit hazard_tracker(const completed_counts& completed) noexcept : completed_(completed) {}
 
-  /// Notes that the request at `place` of `lane` uses these operands, and answers what it must wait
-  /// for. Requests are admitted in the order in which they were sent.
+  /// Records that the request at `place` of `lane` uses these operands, and computes its
+  /// dependencies. Requests are admitted in the order in which they were sent.
   void admit(int lane, std::uint64_t place, std::span<const wire::operand> operands,
              dependencies& waits);
 
@@ -68,12 +68,12 @@ class hazard_tracker {
     return completed_[u.lane].load(std::memory_order_acquire) >= u.place;
   }
 
-  /// The same bytes or some more, in few operands. Valid until the next call.
+  /// The same bytes or more, in fewer operands. Valid until the next call.
   [[nodiscard]] std::span<const wire::operand> merged(std::span<const wire::operand> operands);
 
   const completed_counts& completed_;
   std::array<std::vector<std::vector<use>>, 2> uses_;  // by space and buffer
-  std::vector<wire::byte_range> ranges_;               // of `merged`, as what it answers
+  std::vector<wire::byte_range> ranges_;               // of `merged`, as is its result
   std::vector<wire::operand> merged_;
 };
 

@@ -16,13 +16,13 @@ namespace {
 using namespace std::chrono_literals;
 using clock = std::chrono::steady_clock;
 
-// A hop to a sleeping thread costs some 50 µs, so spinning for as long at most doubles the cost.
+// Waking a thread costs some 50 µs, so spinning for as long at most doubles the cost.
 constexpr clock::duration reader_spins = 50us;
 
-// Short requests in a row whose completions are announced to sleepers together.
+// The completions of this many consecutive short requests are announced to sleepers together.
 constexpr int most_unannounced = 16;
 
-// Pauses of the processor, some 50 to 80 ns each.
+// In pauses of the processor, some 50 to 80 ns each.
 constexpr int longest_pause = 4;
 
 }  // namespace
@@ -33,7 +33,7 @@ struct threaded_lanes::lane_state final : lane_context {
 
   [[nodiscard]] int lane() const noexcept override { return number_; }
   [[nodiscard]] result<std::span<std::byte>> workspace(std::size_t bytes) override {
-    return room_.take(bytes);
+    return workspace_.take(bytes);
   }
   [[nodiscard]] result<std::span<std::byte>> host_workspace(std::size_t bytes) override {
     return host_room_.take(bytes);
@@ -43,7 +43,7 @@ struct threaded_lanes::lane_state final : lane_context {
  private:
   int number_;
   std::shared_ptr<kept_blobs> blobs_;
-  detail::scratch room_;
+  detail::scratch workspace_;
   detail::scratch host_room_;
 };
 
@@ -56,7 +56,7 @@ threaded_lanes::threaded_lanes(const parts& p) : parts_(p), hazards_(completed_)
     for (int i = 0; i < p.threads; ++i)
       threads_.push_back(start_lane_thread(p.in_process, [this] { run_thread(); }));
   } catch (...) {
-    stop();  // else those that there are would be waited for in vain
+    stop();  // else the threads already started would wait for ever
     throw;
   }
 }
@@ -99,14 +99,15 @@ void threaded_lanes::sleep_until_rung() noexcept {
   const std::uint32_t seen = parts_.bells.request.load(std::memory_order_acquire);
   if (stopping_.load(std::memory_order_acquire)) return;
   if (left_unread() || let_go()) return;
-  // Nothing to read, nothing to run: whoever ends the last request while another still reads leaves
-  // it to that one to say so. Both have a fence behind what they did, so one of the two sees it.
+  // Nothing to read, nothing to run. A thread that ends the last request while another still reads
+  // leaves this announcement to that one. Both fence before it, so at least one of the two sees the
+  // other.
   if (queued_.load(std::memory_order_acquire) == 0 &&
       parts_.bells.worker_sleeps.load(std::memory_order_relaxed) != 0 &&
       parts_.requests.activated(parts_.worker)) {
     parts_.answers.idle();
   }
-  // Nobody rings when something is prepared.
+  // No bell rings when something is prepared.
   constexpr clock::duration until_looked_again = 500us;
   bool prepares = false;
   if (queued_.load(std::memory_order_acquire) != 0) {
@@ -118,9 +119,8 @@ void threaded_lanes::sleep_until_rung() noexcept {
                  os::sharing::processes);
 }
 
-// True when something can start after all: what the program has let go of, or a request that has
-// ended has, where the ring for it came before this thread looked at the bell and after it looked
-// for work.
+// True if something can start now, because the program released it or a request ended, and the ring
+// for it came after this thread looked for work and before it read the bell.
 bool threaded_lanes::let_go() noexcept {
   if (queued_.load(std::memory_order_acquire) == 0) return false;
   const std::lock_guard lock(mutex_);
@@ -131,18 +131,18 @@ bool threaded_lanes::let_go() noexcept {
   return false;
 }
 
-// After the announcement that nobody reads: true when there is something to read all the same.
+// Call after announcing that no thread reads: true if there is something to read all the same.
 bool threaded_lanes::left_unread() noexcept {
-  // Whoever is rung while this thread has the role for a moment finds it taken and sleeps again:
-  // then it is this one's to read.
+  // A thread that is woken while this one holds the role for a moment finds it taken and sleeps
+  // again: then this thread must read.
   const std::uint32_t before = parts_.bells.request.load(std::memory_order_acquire);
-  // Pairs with the fence of whoever publishes a request and then looks at `worker_sleeps`: one of
-  // the two sees the other's store. Without the role, another thread reads, or has announced and
-  // looks itself.
+  // Pairs with the fence of a thread that publishes a request and then reads `worker_sleeps`: at
+  // least one of the two sees the other's store. If the role is taken, another thread reads, or has
+  // announced itself and checks.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (role_taken_.exchange(true, std::memory_order_acquire)) return false;
-  // Once more, now for the announcement of whoever had the role before: it may have looked in vain
-  // because this thread has the role for a moment.
+  // Once more, now for the announcement of the previous holder: its check may have failed because
+  // this thread holds the role for a moment.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   const bool more = begun_ ? parts_.requests.has_more() : parts_.requests.activated(parts_.worker);
   role_taken_.store(false, std::memory_order_release);
@@ -155,7 +155,7 @@ void threaded_lanes::announce_completed() noexcept {
   if (std::exchange(ran_alone_, 0) > 0) parts_.answers.completions_seen();
 }
 
-// With the role on entry and without it on return. True when there may be something to do at once.
+// With the role on entry and without it on return. True if there may be something to do at once.
 bool threaded_lanes::read_for_a_while() {
   detail::spin_wait spin(reader_spins, 1);
   int in_a_row = 0;  // requests found without a gap
@@ -171,8 +171,8 @@ bool threaded_lanes::read_for_a_while() {
     const std::uint64_t entry = begun_ ? parts_.requests.poll() : 0;
     if (entry == 0) {
       announce_completed();
-      // Whoever has sent several in a row is about to send more, and writes the very line that is
-      // looked at here.
+      // A thread that has sent several in a row is about to send more, and writes the very line
+      // that is polled here.
       for (int i = 1; i < in_a_row; ++i)
         detail::pause_cpu();
       in_a_row = 0;
@@ -184,7 +184,7 @@ bool threaded_lanes::read_for_a_while() {
     in_a_row = std::min(in_a_row + 1, longest_pause);
     job& j = admit(entry);
     if (queued_.load(std::memory_order_acquire) == 0 && !j.what().large && !j.held_back()) {
-      // Alone: nothing that it could depend on is unfinished.
+      // Alone: all possible dependencies have ended.
       run(j);
       if (++ran_alone_ == most_unannounced) announce_completed();
       continue;
@@ -200,7 +200,7 @@ bool threaded_lanes::read_for_a_while() {
     }
     if (ready != nullptr) {
       give_up_role();
-      // A request published before this thread announced itself gone would wait for nobody.
+      // A request published before this thread gave the role up would not wake any thread.
       if (left_unread()) {
         parts_.bells.request.fetch_add(1, std::memory_order_release);
         os::futex_wake(parts_.bells.request, 1, os::sharing::processes);
@@ -248,7 +248,7 @@ job* threaded_lanes::take_ready_locked() {
   return nullptr;
 }
 
-// With the mutex. Precondition: the first in the queue of a lane that does not run.
+// With the mutex. Precondition: the job is the first in the queue of a lane that does not run.
 bool threaded_lanes::may_start(job& j) noexcept {
   if (!is_prepared(j, parts_.requests, parts_.blobs)) {
     prepares_ = true;
@@ -260,7 +260,7 @@ bool threaded_lanes::may_start(job& j) noexcept {
   if (j.held == wire::hold::until_opened && parts_.requests.closed(j.slot)) return false;
   if (j.asks_when() && !j.op->ready(j.what().request.get())) return false;
   if (running_lanes_ == 0 || !parts_.requests.alone(j.slot)) return true;
-  // What it depends on has ended. Nothing else starts before it: under a steady load it would never
+  // Its dependencies have ended. Start nothing else before it: under a steady load it would never
   // be alone.
   next_alone_ = &j;
   return false;
@@ -269,7 +269,7 @@ bool threaded_lanes::may_start(job& j) noexcept {
 bool threaded_lanes::hazards_over(const job& j) const noexcept {
   for (std::uint32_t lanes = j.waits.lanes; lanes != 0; lanes &= lanes - 1) {
     const auto lane = static_cast<std::size_t>(__builtin_ctz(lanes));
-    // Acquire: what the awaited request wrote is visible to this one.
+    // Acquire: the outputs of the awaited request are visible to this one.
     if (completed_[lane].load(std::memory_order_acquire) < j.waits.need[lane]) return false;
   }
   return true;
@@ -286,7 +286,7 @@ void threaded_lanes::run_and_finish(job& first) {
       running_lanes_ &= ~(1u << lane);
       alone_runs_ = false;
       j = stopping_.load(std::memory_order_acquire) ? nullptr : take_ready_locked();
-      // Another one that this completion has set free is somebody else's to run.
+      // If this completion also freed another one, another thread runs that.
       if (j != nullptr) {
         for (std::uint32_t open = waiting_lanes_ & ~running_lanes_; open != 0 && !more;
              open &= open - 1) {

@@ -20,18 +20,17 @@ namespace troupe::worker {
 /// Runs requests on threads, for backends whose calls return when the work is done.
 ///
 /// A lane is a queue, not a thread: any thread runs the head of any lane, one at a time per lane,
-/// once its hazards are over. One thread at a time has the **reader's role**: it takes requests
-/// from the inbox, decodes them and admits them to their lanes.
+/// once its dependencies have completed. One thread at a time has the **reader's role**: it takes
+/// requests from the inbox, decodes them and admits them to their lanes.
 ///
-///  - While nothing else runs, the reader runs small requests itself, with no lock and no
-///  hand-over:
+///  - While nothing else runs, the reader runs small requests itself, without lock or hand-over:
 ///    the shortest way from request to mark.
-///  - Before a large request it gives the role up and runs it; the next request finds nobody awake
-///    (`doorbells::worker_sleeps`) and so wakes another thread, which takes the role. An idle
-///    second thread thus costs nothing and no third one spins beside the two that work.
-///  - A request that has to be alone keeps others from starting once its hazards are over, and
-///  starts
-///    when the last of those that run has ended. What the reader runs itself is alone anyway.
+///  - Before a large request it gives the role up and runs it; the next request finds no thread
+///    awake (`doorbells::worker_sleeps`) and so wakes another one, which takes the role. An idle
+///    second thread thus costs nothing, and no third one spins beside the two that work.
+///  - A request that must run alone keeps others from starting once its dependencies have
+///    completed, and starts when the last running one has ended. A request that the reader runs
+///    itself is alone anyway.
 ///  - A reader with nothing to read spins for a bounded time, then sleeps.
 ///
 /// `mutex_` guards the lanes' queues. The inbox, the hazards and the jobs being decoded belong to
@@ -56,7 +55,7 @@ class threaded_lanes final : public lane_runner {
   threaded_lanes(const threaded_lanes&) = delete;
   threaded_lanes& operator=(const threaded_lanes&) = delete;
 
-  /// Ends the threads once what they run has ended.
+  /// Ends the threads once their current requests have ended.
   void stop() noexcept override;
 
  private:
@@ -80,10 +79,10 @@ class threaded_lanes final : public lane_runner {
   [[nodiscard]] result<void> execute(job& j, lane_state& lane);
 
   parts parts_;
-  std::atomic<bool> stopping_{false};  // then the bell is rung, with release
+  std::atomic<bool> stopping_{false};  // then ring the bell, with release
   std::atomic<bool> role_taken_{false};
 
-  // Release: whoever sees a count has what those requests wrote.
+  // Release: a thread that sees a count also sees the outputs of those requests.
   hazard_tracker::completed_counts completed_{};
 
   // With the role:
@@ -99,14 +98,14 @@ class threaded_lanes final : public lane_runner {
   std::array<std::deque<job*>, wire::max_lanes> queues_;
   std::uint32_t waiting_lanes_ = 0;  // lanes whose queue is not empty
   std::uint32_t running_lanes_ = 0;  // lanes whose head is being run
-  int first_lane_ = 0;               // to be looked at next, so that each has its turn
-  bool alone_runs_ = false;          // what runs has to be alone
-  bool prepares_ = false;            // when it was last looked, a lane's head was not prepared
+  int first_lane_ = 0;               // the next to check, so that each has its turn
+  bool alone_runs_ = false;          // the running job must be alone
+  bool prepares_ = false;            // at the last check, a lane's head was not prepared
   const job* next_alone_ = nullptr;  // waits until nothing runs; all others wait for it
-  // Jobs in queues or run from queues. Raised only by the reader, so when the reader sees 0 it is
-  // alone, and stays so until it admits something. Lowered with release: it then sees all that they
-  // wrote. A thread that goes to sleep looks at it, too. Raised with release: whoever misses that
-  // is rung once one of them may begin.
+  // Jobs in queues or run from queues. Only the reader raises it, so when the reader sees 0 it is
+  // alone, and stays so until it admits a job. Lowered with release: the reader then sees all their
+  // outputs. A thread that goes to sleep reads it, too. Raised with release: a thread that misses
+  // that is woken once one of them may begin.
   std::atomic<std::uint32_t> queued_{0};
 
   std::vector<std::jthread> threads_;

@@ -6,8 +6,8 @@
 #include <limits>
 #include <vector>
 
-/// What reference BLAS says about factors that are no ordinary numbers: a NaN or an infinity spoils
-/// all that it multiplies, and with an alpha or a beta of zero what it multiplies is not read.
+/// The rules of reference BLAS for factors that are no ordinary numbers: a NaN or an infinity
+/// spoils every product with it, and with an alpha or a beta of zero the other factor is not read.
 namespace troupe::conformance {
 
 /// A request of ordinary numbers, and its operands.
@@ -18,7 +18,7 @@ struct weighed {
   std::vector<test_tensor*> read;
 };
 
-/// What of an output is written, and which factors are real.
+/// The part of an output that is written, and the factors that are real.
 struct written_part {
   bool triangle = false;   ///< the upper one only
   bool packed = false;     ///< which is stored alone

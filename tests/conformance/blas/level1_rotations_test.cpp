@@ -79,7 +79,7 @@ TEST(BlasRotations, RotgMakesTheSecondComponentZero) {
 }
 
 TEST(BlasRotations, RotgNeitherOverflowsNorUnderflows) {
-  using wide = std::complex<long double>;  // whose exponents hold every square
+  using wide = std::complex<long double>;  // its exponents hold every square
   constexpr double of_f32[] = {1, 3e-20, 1e-30, 1e-37, 2e19, 1e25, 1e37};
   constexpr double of_f64[] = {1, 1e-160, 1e-170, 1e-300, 1.4e154, 1e300, 3e-155};
   constexpr number turns[] = {{1, 0}, {-1, 0}, {0.6, 0.8}, {0, -1}};

@@ -161,7 +161,7 @@ TEST(BlasSymmetric, SyrkAndSyr2kUpdateOneTriangle) {
 
 TEST(BlasSymmetric, HerkAndHer2kUpdateOneTriangleAndARealDiagonal) {
   for_each_rank_k(complex_types, [](const rank_k_case& r) {
-    // What BLAS takes: the order of c as it is, the other order conjugated.
+    // BLAS's forms: the order of c as it is, the other order conjugated.
     const blas::op op = row_major(r.a) == row_major(r.c) ? blas::op::none : blas::op::conjugate;
     for (const double weight : {1.25, 0.0}) {
       const double beta = r.overwrites ? 0 : -0.75;
@@ -208,7 +208,7 @@ TEST(BlasSymmetric, ReadNothingThatAFactorTooSmallForItsTypeWeighs) {
         s.fill(a, nan);
         s.fill(b, nan);
         const rank_k_case r{type, l, l, uplo, 7, 3, as_number(beta) != number(1)};
-        // Where nothing is added to c itself, not even its diagonal becomes real.
+        // If nothing is added to c itself, not even its diagonal becomes real.
         auto& c = triangle_of(s, r, false);
         run(s, a.view, b.view, c.view, uplo, beta);
         const matrix nothing(7, 7);

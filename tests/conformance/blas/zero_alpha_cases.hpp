@@ -4,8 +4,7 @@
 
 #include <limits>
 
-/// What an alpha of zero weighs is not read: a NaN there leaves no trace, whichever routine
-/// computes.
+/// Operands with an alpha of zero are not read: a NaN there leaves no trace, in any routine.
 namespace troupe::conformance {
 
 /// Calls `check` with each type, layout, size and alpha that is zero in that type.

@@ -25,13 +25,13 @@ double gelu_slope(double x) {
   return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * inner;
 }
 
-/// What |error| / Σ|terms| may be before anything is rounded to the type of a result, from what the
-/// sums are formed in:
+/// The bound of |error| / Σ|terms| before anything is rounded to the type of a result, by the
+/// arithmetic of the sums:
 /// - each of the k products and sums rounds once, to the type they are computed in, in any order:
 ///   4 (k + 8) ε, as for other sums;
 /// - tf32 rounds, or cuts, both factors to 10 bits: 2 · 2⁻¹⁰ more;
-/// - what a bias in f16 or bf16 is added to may have been rounded to its type, and what an epilogue
-///   of i8 begins with to an integer (`before_epilogue`);
+/// - the addend of a bias in f16 or bf16 may have been rounded to its type, and the input of an
+///   epilogue of i8 to an integer (`before_epilogue`);
 /// - fp8 is summed in tensor cores in accumulators of some 14 bits, for 32 products at a time, or
 ///   for all of them when that is allowed: 2⁻¹¹ more.
 double sum_error(const matmul_case& c) {
@@ -43,8 +43,8 @@ double sum_error(const matmul_case& c) {
   return error;
 }
 
-/// What gelu may be off by for an x of one, before it is rounded: half of the error of a tanh. That
-/// of GPUs has 11 bits, which is right for results in f16 and shorter, and allowed for f32; the one
+/// The error of gelu for an x of one, before it is rounded: half of the error of a tanh. That of
+/// GPUs has 11 bits, which is right for results in f16 and shorter, and allowed for f32; the one
 /// for two bf16 at once, which cuBLASLt takes for results in bf16, is off by 2⁻⁸. Source: PTX ISA,
 /// "tanh". In f64 cuBLASLt's is off by some 10⁻¹⁰: its constants have ten digits.
 double tanh_error(const matmul_case& c) {

@@ -21,7 +21,7 @@ inline constexpr blaslt::epilogue all_epilogues[] = {
     blaslt::epilogue::drelu_bgrad, blaslt::epilogue::dgelu_bgrad,   blaslt::epilogue::bgrad_a,
     blaslt::epilogue::bgrad_b};
 
-/// What c is.
+/// The operand c.
 enum class added : std::uint8_t { nothing, another, d_itself };
 
 struct matmul_case {
@@ -49,8 +49,8 @@ struct matmul_case {
   [[nodiscard]] std::string text() const;
 };
 
-/// A case with its operands. What it has run can be looked at, and run on: `request` may be changed
-/// before `run`.
+/// A case with its operands. After a run its results can be checked, and it can run again:
+/// `request` may be changed before `run`.
 class matmul_under_test {
  public:
   explicit matmul_under_test(const matmul_case& what);
@@ -63,7 +63,7 @@ class matmul_under_test {
   blaslt::matmul request;
   test_tensor* a = nullptr;
   test_tensor* b = nullptr;
-  test_tensor* c = nullptr;  ///< where it is another view than d
+  test_tensor* c = nullptr;  ///< if it is another view than d
   test_tensor* d = nullptr;
   test_tensor* bias = nullptr;
   test_tensor* aux = nullptr;

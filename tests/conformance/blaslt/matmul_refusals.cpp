@@ -1,4 +1,4 @@
-// What a product with an epilogue is refused for, before anything is queued, and in which words.
+// Refusals of a product with an epilogue, before anything is queued, and their messages.
 
 #include "matmul_cases.hpp"
 

@@ -296,7 +296,7 @@ TEST(BlasltMatmul, IsTheSameWithAKernelThatWasMeasured) {
   }
 }
 
-// What a layer keeps for its backward pass is what the backward pass takes.
+// A layer's data for its backward pass is the input of the backward pass.
 TEST(BlasltMatmul, GoesForwardAndBackward) {
   constexpr std::pair<epilogue, epilogue> passes[] = {
       {epilogue::relu_aux_bias, epilogue::drelu_bgrad},

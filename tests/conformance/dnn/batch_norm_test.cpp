@@ -23,7 +23,7 @@ struct norm_case {
   bool bias = true;
   bool running = true;
   bool in_place = false;
-  double offset = 0;  ///< of x, whose mean is far from 0 then
+  double offset = 0;  ///< moves x's mean far from 0
 
   [[nodiscard]] dtype statistics() const { return type == dtype::f64 ? dtype::f64 : dtype::f32; }
   [[nodiscard]] numbers extents() const { return image_extents(n, c, space); }
@@ -356,7 +356,8 @@ TEST(DnnBatchNorm, LosesNothingFarFromZero) {
   }
 }
 
-// What training writes is what backward takes, so that together they are the function's gradient.
+// The outputs of training are the inputs of backward, so that together they are the function's
+// gradient.
 TEST(DnnBatchNorm, HasTheGradientOfItsDifferences) {
   const norm_case c{.type = dtype::f64, .n = 3, .c = 2, .space = {2, 3}};
   scene s;

@@ -144,7 +144,7 @@ void expect_convolved(scene& s, const convolution_case& c, const test_tensor& go
     } else if (type == dtype::i8) {
       ASSERT_NEAR(now[i].real(), expected, 0.5 + 1e-5 * (1 + bound)) << where << s.note();
     } else {
-      // What an activation makes is rounded, however small what it was given.
+      // The result of an activation is rounded, however small its input.
       const double made = c.activation == dnn::activation::none ? 0 : std::abs(expected);
       s.expect_near(type, now[i], expected, steepest * bound + made, terms, computed_in(c), where);
     }

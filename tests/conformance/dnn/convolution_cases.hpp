@@ -39,14 +39,14 @@ inline constexpr convolution_types all_convolution_types[] = {
   return name;
 }
 
-/// What z is of a request that adds it.
+/// The operand z of a request that adds it.
 enum class added_image : std::uint8_t { nothing, another, y_itself };
 
 /// An image [n, groups · channels, in…], its filter and response [n, groups · responses, out…].
 struct convolution_case {
   convolution_types types = all_convolution_types[1];
   std::int64_t n = 2;
-  std::int64_t channels = 3;  ///< of a group
+  std::int64_t channels = 3;  ///< in a group
   std::int64_t responses = 4;
   std::int64_t groups = 1;
   numbers in{6, 7};
@@ -55,7 +55,7 @@ struct convolution_case {
   numbers dilation{};
   numbers padding{};
   numbers post_padding{};
-  numbers output_padding{};  ///< of a transposed convolution
+  numbers output_padding{};  ///< for a transposed convolution
   image_order order = image_order::channels_first;
   double alpha = 1;
   double beta = 0;
@@ -86,7 +86,7 @@ struct convolution_case {
 [[nodiscard]] test_tensor& image_tensor(scene& s, dtype type, const numbers& extents,
                                         image_order order);
 
-/// What each direction computes, and the same of magnitudes, all in row-major order.
+/// The results of each direction, and those for magnitudes, all in row-major order.
 struct convolved {
   std::vector<double> values;
   std::vector<double> bound;
@@ -102,7 +102,7 @@ struct convolved {
 [[nodiscard]] double reference_activation(dnn::activation kind, double x, double upper,
                                           double slope, double elu_alpha);
 
-/// Runs the request and compares its result. Of a GPU's library that has no kernel, it says so.
+/// Runs the request and compares its result. Reports it if a GPU's library has no kernel.
 void run_forward(const convolution_case& c);
 void run_backward_data(const convolution_case& c);
 void run_backward_filter(const convolution_case& c);

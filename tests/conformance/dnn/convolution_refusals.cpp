@@ -1,4 +1,4 @@
-// What convolutions are refused for, before anything is queued, and in which words.
+// Refusals of convolutions, before anything is queued, and their messages.
 #include "convolution_cases.hpp"
 
 #include <limits>

@@ -7,7 +7,7 @@ namespace {
 
 using run_function = void (*)(const convolution_case&);
 
-/// What a request computes of a convolution.
+/// The direction of a request.
 enum class direction : std::uint8_t { forward, backward_data, backward_filter, transposed };
 constexpr direction directions[] = {direction::forward, direction::backward_data,
                                     direction::backward_filter, direction::transposed};
@@ -158,7 +158,7 @@ TEST(DnnConvolution, TakesTf32) {
   }
 }
 
-// Images that nobody gives leave gradients as they are scaled.
+// Without images gradients are only scaled.
 TEST(DnnConvolution, OfNoImagesTheGradientOfTheFilterIsTheOldOne) {
   for (const double beta : {0.0, 0.5}) {
     convolution_case c{.n = 0, .beta = beta};
@@ -264,8 +264,7 @@ TEST(DnnConvolution, IsTheSameInEveryOrder) {
   }
 }
 
-// What a request computes is the gradient of what the other one computes: central differences of
-// Σ y · g, in f64.
+// Each request computes the gradient of another one: central differences of Σ y · g, in f64.
 TEST(DnnConvolution, GradientsAreThoseOfForward) {
   std::mt19937_64 random(test_seed());
   for (int i = 0; i < 8; ++i) {

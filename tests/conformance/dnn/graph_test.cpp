@@ -157,7 +157,7 @@ TEST(DnnGraph, ConvolvesScalesAndActivates) {
   }
 }
 
-/// What follows a product, drawn of all that a plan may have.
+/// A random epilogue of a product, among all that a plan may have.
 node next_of(std::mt19937_64& random, const node& y, std::span<const node> x) {
   const node& other = x[2 + random() % 3];  // along rows, along columns, of all elements
   switch (random() % 14) {

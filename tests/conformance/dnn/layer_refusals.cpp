@@ -1,4 +1,4 @@
-// What pooling, batch and local response norms, and resampling are refused for, and in which words.
+// Refusals of pooling, batch and local response norms, and resampling, and their messages.
 #include "plane_map.hpp"
 
 #include <troupe/dnn/batch_norm.hpp>

@@ -4,7 +4,7 @@
 
 #include <functional>
 
-/// What takes each channel of each image to another one linearly: averages and interpolations.
+/// A linear map of each channel of each image: averages and interpolations.
 namespace troupe::conformance {
 
 inline constexpr dtype image_types[] = {dtype::f64, dtype::f32, dtype::f16, dtype::bf16};
@@ -25,7 +25,7 @@ struct plane_map {
   numbers out;
   std::vector<std::vector<double>> factors;  ///< [out][in]
 
-  /// Of what is the same in all dimensions but one: the product of these factors, `along[d][o][i]`.
+  /// For maps that are separable by dimension: the product of these factors, `along[d][o][i]`.
   [[nodiscard]] static plane_map of(const std::vector<std::vector<std::vector<double>>>& along);
 };
 

@@ -119,7 +119,7 @@ pooling_case random_case(std::mt19937_64& random, dtype type, bool dilated) {
 struct maxima {
   std::vector<double> values;
   std::vector<std::int64_t> places;
-  std::vector<std::int64_t> elements;  ///< of the image; −1 for none
+  std::vector<std::int64_t> elements;  ///< the image's; −1 for none
 };
 maxima maxima_of(const pooling_case& c, const std::vector<number>& x) {
   maxima made;
@@ -308,7 +308,7 @@ TEST(DnnPooling, AveragesWithAndWithoutPadding) {
   }
 }
 
-// What networks have, and more than a block of threads takes.
+// Sizes of real networks, and more than one block of threads.
 TEST(DnnPooling, WorksOnLargerImages) {
   for (const dtype type : image_types) {
     for (const image_order order : {image_order::channels_first, image_order::channels_last}) {

@@ -61,8 +61,8 @@ rnn_stage::rnn_stage(const rnn_case& c) : c_(c), random_(test_seed()) {
     }
     given_lengths_ = problem_.lengths;
   }
-  // Where rounding decides whether a relu passes, there is no one gradient. Measured: what a GPU
-  // rounds in f16 was decisive for 4e-6.
+  // If rounding decides whether a relu passes, the gradient is not unique. Measured: the rounding
+  // of a GPU in f16 was decisive for 4e-6.
   do {
     draw();
   } while (c.network.cell == dnn::rnn_cell::relu &&

@@ -27,7 +27,7 @@ class rnn_stage {
  public:
   explicit rnn_stage(const rnn_case& c);
 
-  /// Of the case's own runner.
+  /// The size for the case's own runner.
   [[nodiscard]] std::int64_t reserve_bytes() const;
   /// Runs forward, once more in training, and compares. \returns false where it is not offered
   bool check_forward(bool training);

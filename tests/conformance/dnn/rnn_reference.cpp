@@ -38,7 +38,7 @@ class record {
   }
   double operator[](number n) const { return steps_[n.at].value; }
 
-  /// What each number's gradient is, given those of the results.
+  /// The gradient of each number, given those of the results.
   std::vector<double> backward(std::vector<double> gradient) const {
     gradient.resize(steps_.size());
     for (std::size_t i = steps_.size(); i-- > 0;) {

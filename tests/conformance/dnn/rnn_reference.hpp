@@ -10,14 +10,14 @@
 /// was computed from, so that gradients follow from the same definition.
 namespace troupe::conformance::rnn_reference {
 
-/// Rows as packed tensors, time first. What is not given is 0.
+/// Rows as packed tensors, time first. Missing ones are 0.
 struct problem {
   dnn::rnn_network network{};
   std::int64_t steps = 0;
   std::int64_t batch = 0;
   std::int64_t input = 0;
   bool training = false;
-  std::vector<std::int64_t> lengths{};  ///< of each sequence
+  std::vector<std::int64_t> lengths{};  ///< one for each sequence
   std::vector<double> x{}, weights{}, h_0{}, c_0{};
 
   [[nodiscard]] std::int64_t directions() const { return network.bidirectional ? 2 : 1; }

@@ -20,7 +20,7 @@ void check(const rnn_case& c, bool accumulate = false) {
   stage.check_backward(accumulate);
 }
 
-// What all other tests compare gradients with.
+// The reference for the gradients of all other tests.
 TEST(DnnRnnReference, HasTheGradientsThatDifferencesShow) {
   for (const rnn_cell cell : cells) {
     for (const std::int64_t projection : {0, 2}) {

@@ -271,7 +271,7 @@ TEST(ElementwiseActivation, HasItsLimitsFarOut) {
   }
 }
 
-// Where 1 + erf and 1 + tanh would cancel.
+// For arguments at which 1 + erf and 1 + tanh would cancel.
 TEST(ElementwiseActivation, KeepsItsDigitsInTheTail) {
   for (const dtype type : {dtype::f64, dtype::f32}) {
     for (const activation_kind kind : {activation_kind::gelu, activation_kind::gelu_tanh}) {

@@ -124,7 +124,7 @@ TEST(ElementwiseScatterRows, SetAndAddInOrder) {
   }
 }
 
-// What an index says is known only when the request runs; nothing is written then.
+// The value of an index is known only when the request runs; nothing is written then.
 TEST(ElementwiseGatherRows, FailWhereAnIndexIsOutOfRange) {
   for (const double wrong : {-1.0, 5.0}) {
     scene s;

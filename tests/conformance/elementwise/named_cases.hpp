@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-/// What the tests of named operations share. Their references are loops in f64 over row-major
+/// Shared by the tests of named operations. Their references are loops in f64 over row-major
 /// elements.
 namespace troupe::conformance::elementwise_reference {
 
@@ -37,7 +37,7 @@ struct tensor_case {
 void expect_reals(scene& s, const test_tensor& t, const reals& expected, double magnitude = 1);
 /// A tensor in a case's layout.
 [[nodiscard]] test_tensor& tensor_of(scene& s, dtype type, const tensor_case& c);
-/// What it is about, for messages.
+/// The case, for messages.
 void name_case(scene& s, dtype type, const extents& size, std::int64_t detail = 0);
 /// The type of statistics and losses.
 [[nodiscard]] dtype wide_type(dtype type);

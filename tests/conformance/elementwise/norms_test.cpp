@@ -74,7 +74,7 @@ gradients gradients_of(const norm_loops& n, const reals& x, const reals& dy, con
   return made;
 }
 
-/// What differs between norms: shapes, and how a request is made of its tensors.
+/// The differences between norms: shapes, and how a request is made of its tensors.
 struct shapes {
   tensor_case x;
   extents statistics;

@@ -121,7 +121,7 @@ std::vector<expectation> expected(const function& f, const std::vector<test_tens
     std::vector<element> row;
     std::vector<std::int64_t> at(space.size(), 0);
     place(r, false, at);
-    // Of an empty row there is one element that outputs of one element take.
+    // An empty row has one element, for outputs of one element.
     const bool empty = count_of(true) == 0;
     for (std::int64_t e = 0; e < count_of(true); ++e) {
       place(e, true, at);

@@ -17,7 +17,7 @@ struct expectation {
   std::vector<value> real;
   std::vector<value> imaginary;
 };
-/// What a request gives, by output, in row-major order of the output.
+/// The results of a request, by output, in row-major order of the output.
 [[nodiscard]] std::vector<expectation> expected(const elementwise::function& f,
                                                 const std::vector<test_tensor*>& inputs,
                                                 const std::vector<test_tensor*>& outputs,
@@ -30,8 +30,7 @@ bool check(scene& s, const elementwise::function& f, const std::vector<test_tens
 
 /// True if the backend under test is CUDA.
 [[nodiscard]] bool on_gpu();
-/// How many random programs are tried: what TROUPE_RANDOM_PROGRAMS says, or 10 000; fewer where
-/// each takes long.
+/// The number of random programs: TROUPE_RANDOM_PROGRAMS, or 10 000; fewer if each takes long.
 [[nodiscard]] int random_programs();
 
 }  // namespace troupe::conformance::elementwise_reference

@@ -59,7 +59,7 @@ double reduced(reduction op, const reals& row) {
   return nan;
 }
 
-/// What the error of intermediate results goes with.
+/// The scale of the errors of intermediate results.
 double magnitude(reduction op, const reals& x, const reals& reduced) {
   double most = 0;
   for (const double one : reduced)
@@ -142,7 +142,7 @@ const axes_case axes_cases[] = {
     {{0, 2, 3}, {7, 3, 1}, {0, 2}},
 };
 
-/// What integers and booleans have for infinity.
+/// The infinity of integers and booleans.
 double bound(dtype type, bool largest) {
   if (type == dtype::boolean) return largest ? 1 : 0;
   const int bits = static_cast<int>(8 * size_of(type));

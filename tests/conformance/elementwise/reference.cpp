@@ -354,7 +354,7 @@ class evaluation {
     if (of_constants == kind::single) return as_real(most);
     return std::max(most, of_constants);
   }
-  /// What is made of constants, conditions or integers alone is as wide as the widest real input.
+  /// A value made only of constants, conditions or integers is as wide as the widest real input.
   [[nodiscard]] kind as_real(kind what) const { return what <= kind::integer ? widest_ : what; }
   void row_operation(const instruction& one, std::vector<value>& made);
 

@@ -10,7 +10,7 @@
 
 namespace troupe::conformance::elementwise_reference {
 
-/// What a value of a program is computed in.
+/// The arithmetic of a program's value.
 enum class kind : std::uint8_t { boolean, integer, single, twice };
 
 /// A value of a program. Those of kind `single` are floats.

@@ -172,7 +172,7 @@ TEST(ElementwiseRows, OfNothingInSeveralDimensionsHaveTheirIdentities) {
         .inputs = {x.view}, .outputs = {sum.view, most.view}, .what = f, .axes = {1, 2}});
     for (std::size_t i = 0; i < 3; ++i) {
       EXPECT_EQ(s.elements_now(sum)[i], number(0));
-      EXPECT_EQ(s.elements_now(most)[i].real(), -0x1p31);  // of i32
+      EXPECT_EQ(s.elements_now(most)[i].real(), -0x1p31);  // the i32 bound
     }
   }
 }

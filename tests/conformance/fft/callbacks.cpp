@@ -251,7 +251,7 @@ TEST_F(FftCallbacks, TakeOverFromPasses) {
   EXPECT_EQ(usual.generation(), 1u);
 }
 
-// What callbacks do not do is done in passes, which this device's worker refuses to do.
+// Work that callbacks do not do is done in passes, which this device's worker refuses to do.
 TEST_F(FftCallbacks, AreNotForEveryLayout) {
   scene s(*runner_);
   auto& in = elements(s, dtype::c64, {512, 512});

@@ -120,7 +120,7 @@ void expect_transform(scene& s, const fourier_case& c, const std::vector<number>
   const auto block = static_cast<std::size_t>(c.transformed_numbers());
   const std::size_t out_block = expected.size() / (x.size() / block);
   const auto terms = static_cast<std::int64_t>(std::ceil(std::log2(static_cast<double>(block))));
-  double length = 0;  // of the numbers that are transformed together
+  double length = 0;  // the norm of the numbers that are transformed together
   for (std::size_t i = 0; i < expected.size(); ++i) {
     if (i % out_block == 0) {
       double squares = 0;

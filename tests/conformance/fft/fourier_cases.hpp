@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-/// What the tests of Fourier transforms share: operands of numbers, real or complex, in any
+/// Shared by the tests of Fourier transforms: operands of numbers, real or complex, in any
 /// precision, and the comparison with the reference.
 namespace troupe::conformance {
 
@@ -58,12 +58,12 @@ struct fourier_case {
 };
 
 /// Expects that `actual` holds the transforms of `x`, all numbers of the side that is not halved.
-/// Of each transform: |error| ≤ 4 (log₂ N + 8) ε ‖x‖₂ · factor + ε |expected|.
+/// For each transform: |error| ≤ 4 (log₂ N + 8) ε ‖x‖₂ · factor + ε |expected|.
 void expect_transform(scene& s, const fourier_case& c, const std::vector<number>& x,
                       const std::vector<number>& actual, bool halved_output = false);
 
-/// Of every precision, rank and number of batch dimensions: prime, odd, even and single extents,
-/// and no transform at all; powers of two for halves.
+/// Cases of every precision, rank and number of batch dimensions: prime, odd, even and single
+/// extents, and no transform at all; powers of two for halves.
 [[nodiscard]] std::vector<fourier_case> fourier_cases();
 
 }  // namespace troupe::conformance

@@ -64,7 +64,7 @@ std::vector<number> in_long_double(const std::vector<number>& x, Transform trans
   return {sums.begin(), sums.end()};
 }
 
-/// Where the conjugate partner of number `flat` of a block of `extents` lies.
+/// The place of the conjugate partner of number `flat` of a block of `extents`.
 std::size_t partner(std::size_t flat, std::span<const std::int64_t> extents) {
   std::size_t at = 0;
   std::size_t step = 1;

@@ -31,7 +31,7 @@ namespace troupe::conformance {
 [[nodiscard]] std::vector<number> hermitian(const std::vector<number>& x,
                                             std::span<const std::int64_t> extents, int rank);
 
-/// Of each transform the numbers 0 … n / 2 of the last dimension, and all numbers again from those.
+/// The numbers 0 … n / 2 of the last dimension of each transform, and all numbers again from those.
 [[nodiscard]] std::vector<number> halved(const std::vector<number>& x,
                                          std::span<const std::int64_t> extents);
 [[nodiscard]] std::vector<number> completed(const std::vector<number>& half,

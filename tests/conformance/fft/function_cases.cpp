@@ -22,7 +22,7 @@ scene::extents column(const scene::extents& size) {
   return made;
 }
 
-/// Where an operand's element is that is used at number `flat` of `size`.
+/// The place of an operand's element that is used at number `flat` of `size`.
 std::size_t broadcast(std::size_t flat, const scene::extents& size, const scene::extents& operand) {
   std::size_t at = 0;
   std::size_t step = 1;
@@ -216,7 +216,7 @@ void check_in(scene& s, functional_case f) {
   const std::size_t out_block = y.size() / (x.size() / block);
   const auto terms = static_cast<std::int64_t>(std::ceil(std::log2(static_cast<double>(block))));
   const double factor = f.c.factor();
-  double length = 0;  // of the transform that i belongs to
+  double length = 0;  // the norm of the transform that i belongs to
   for (std::size_t i = 0; i < y.size(); ++i) {
     if (i % out_block == 0) length = norm_of(x, i / out_block * block, block) * factor;
     number expected = y[i] * factor;

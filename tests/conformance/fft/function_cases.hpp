@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-/// What the tests of load and store functions share: functions beside what they compute by hand,
-/// and the comparison with a map, a transform and a map in f64.
+/// Shared by the tests of load and store functions: functions beside the same by hand, and the
+/// comparison with a map, a transform and a map in f64.
 namespace troupe::conformance {
 
 /// The transforms.
@@ -34,7 +34,7 @@ struct known_function {
 /// |x|².
 [[nodiscard]] known_function power();
 [[nodiscard]] known_function conjugated();
-/// Of real numbers, with operands of three different extents.
+/// A function of real numbers, with operands of three different extents.
 [[nodiscard]] known_function moved();
 /// Times a real number, so that coefficients of real numbers stay such.
 [[nodiscard]] known_function scaled();

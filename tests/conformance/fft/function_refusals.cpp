@@ -1,4 +1,4 @@
-// What load and store functions are refused for.
+// Refusals of load and store functions.
 #include "fourier_cases.hpp"
 
 #include <troupe/elementwise/value.hpp>

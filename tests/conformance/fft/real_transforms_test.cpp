@@ -154,7 +154,8 @@ scene::extents padded_rows(const scene::extents& size, std::int64_t pad, std::in
   return strides;
 }
 
-// Where a row of real numbers ends in the middle of a pair, its other half is not the request's.
+// If a row of real numbers ends in the middle of a pair, the other half of the pair is not the
+// request's.
 TEST(FftRealTransforms, LeaveWhatLiesBetweenRows) {
   const std::pair<scene::extents, int> batches[] = {{{6}, 1},    {{2, 3}, 1}, {{2}, 2},
                                                     {{3, 2}, 2}, {{2, 2}, 3}, {{2, 3, 1}, 3}};

@@ -39,7 +39,7 @@ result<jit::binary> jit_stage::compile(std::string_view text, std::vector<std::s
 }
 
 jit::kernel jit_stage::kernel(std::string_view text, const std::string& name) {
-  // What is `extern "C"` needs no expression.
+  // An `extern "C"` function needs no expression.
   const bool plain = text.find("\"C\" __global__ void " + name + "(") != std::string_view::npos;
   auto made = compile(text, plain ? std::vector<std::string>() : std::vector{name}).value();
   return jit::load(gpu(), made).value().kernel(name).value();

@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-/// What tests of kernels begin with.
+/// The first line of tests of kernels.
 #define TROUPE_NEEDS_A_GPU(stage) \
   if (const std::string why = (stage).why_not(); !why.empty()) GTEST_SKIP() << why
 
@@ -43,7 +43,7 @@ class jit_stage {
                                             jit::image_kind output = jit::image_kind::cubin);
   /// A kernel of a source, by name or expression. \throws failure where that cannot be had
   [[nodiscard]] jit::kernel kernel(std::string_view text, const std::string& name);
-  /// A kernel of bytes that look like an image, for where nobody looks closer.
+  /// A kernel of bytes that look like an image, for code that does not look closer.
   [[nodiscard]] jit::kernel unread_kernel();
 
   /// A device tensor among guards that no kernel may write; the stage looks at them when it ends.

@@ -19,7 +19,7 @@ constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 /// Bits of the significand, smallest exponent and largest value of a floating type.
 struct format {
   int digits;
-  int least_exponent;  // of the smallest subnormal
+  int least_exponent;  // the exponent of the smallest subnormal
   double largest;
 };
 std::optional<format> format_of(dtype type) {
@@ -55,7 +55,7 @@ double rounded(dtype type, double value) {
   return finite_only ? nan : std::copysign(infinity, value);
 }
 
-/// What convert must make of `value` in integer type `to`.
+/// The correct conversion of `value` to integer type `to`.
 double saturated(dtype to, double value) {
   const int bits = static_cast<int>(size_of(to) * 8);
   const bool is_signed =

@@ -6,7 +6,7 @@
 
 #include <optional>
 
-/// What sums, products and extremes must be, computed naively.
+/// The correct sums, products and extremes, computed naively.
 namespace troupe::conformance {
 
 inline constexpr primitives::combination combinations[] = {

@@ -72,7 +72,7 @@ element_bits random_bits(scene& s, dtype type) {
   return made;
 }
 
-/// Of a type with several words, of each word.
+/// For a type with several words, those of each word.
 std::vector<std::uint64_t> special_bits(dtype type) {
   if (type == dtype::boolean) return {0, 1};
   if (is_complex(type)) return {0, 0x8000000000000000, 0x7ff8000000000000, 0x3ff0000000000000};

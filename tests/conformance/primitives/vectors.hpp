@@ -41,7 +41,7 @@ struct element_bits {
   friend bool operator==(const element_bits&, const element_bits&) = default;
 };
 
-/// What an element of a type that is not complex is. Exact: the long double of x86 has 64 bits.
+/// The value of an element of a real type. Exact: the long double of x86 has 64 bits.
 struct element_value {
   long double number = 0;
   bool nan = false;

@@ -59,7 +59,7 @@ TEST(RngContinuous, GiveTheBitsOfTheCpuBackend) {
 double below_normal(double x) { return 0.5 * std::erfc(-x / std::numbers::sqrt2); }
 double below_cauchy(double x) { return 0.5 + std::atan(x) / std::numbers::pi; }
 
-/// What the words of philox say between 0 and 1, in the middle of their interval.
+/// The numbers between 0 and 1 for the words of philox, in the middle of their interval.
 std::vector<double> reference_units(dtype type, const rng::position& from, std::size_t count) {
   std::vector<double> units(count);
   const std::uint64_t words = type == dtype::f32 ? 1 : 2;
@@ -143,7 +143,7 @@ TEST(RngContinuous, HaveTheirDistributionsFromEveryGenerator) {
 }
 
 TEST(RngContinuous, GammaAndBetaHaveTheirDistributions) {
-  // Where these are functions of the C++ library.
+  // For parameters at which these are functions of the C++ library.
   const auto erlang = [](int shape, double x) {
     double term = 1;
     double sum = 1;

@@ -98,7 +98,7 @@ TEST(RngDiscrete, IntegersTakeAnyRange) {
     if (is_signed) r.low = -static_cast<std::int64_t>(most) - 1;
     const double width = std::ldexp(1.0, 8 * static_cast<int>(size_of(type)));
     const double low = is_signed ? -width / 2 : 0;
-    // A step of the type is wide where there are few: what is drawn lies in its middle.
+    // If there are few, a step of the type is wide: drawn numbers lie in its middle.
     EXPECT_LT(ks_statistic(values_of(r, type, size_of(type) == 1 ? 2000 : sample),
                            [&](double x) { return (x + 0.5 - low) / width; }),
               ks_limit)

@@ -14,7 +14,7 @@ class own_lane final : public lane_context {
     return std::as_writable_bytes(std::span(memory_)).first(bytes);
   }
   result<std::span<std::byte>> host_workspace(std::size_t bytes) override {
-    return workspace(bytes);  // what draws asks for none
+    return workspace(bytes);  // drawing needs none
   }
 
  private:

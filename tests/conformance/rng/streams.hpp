@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-/// What holds of every request of random numbers, and tests of distributions.
+/// Properties of every request of random numbers, and tests of distributions.
 namespace troupe::conformance {
 
 inline constexpr rng::generator_type pseudorandom[] = {

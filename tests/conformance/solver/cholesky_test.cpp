@@ -19,7 +19,7 @@ wide_matrix squared(const matrix& factor, blas::uplo uplo) {
   return uplo == blas::uplo::lower ? t * adjoint(t) : adjoint(t) * t;
 }
 
-/// What may be a factor: with a diagonal that is real, and far from zero.
+/// A valid factor: with a diagonal that is real, and far from zero.
 void make_factor(scene& s, test_tensor& t) {
   s.make_solvable(t);
   std::vector<number> values = t.values;
@@ -70,7 +70,7 @@ void expect_factor(const cholesky_case& c) {
         const bool other = c.uplo == blas::uplo::lower ? row < column : row > column;
         if (!other) continue;
         const number beside = found(row, column);
-        // What was hidden there is no number.
+        // The hidden elements are no numbers.
         EXPECT_TRUE(c.in_place ? std::isnan(beside.real()) : beside == number(0)) << s.note();
       }
     }
@@ -91,7 +91,7 @@ TEST(SolverCholesky, PotrfFactors) {
             {.type = type, .batch = {3}, .n = 40, .how = how, .uplo = uplo, .in_place = true});
       }
       for (const spectrum what : spectra) {
-        // Of the types with 24 bits, these are not positive definite any more.
+        // In types with 24 bits, these are not positive definite any more.
         const bool too_far =
             real_of(type) == dtype::f32 && (what == spectrum::large || what == spectrum::small);
         if (too_far) continue;

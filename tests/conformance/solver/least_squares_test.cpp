@@ -105,7 +105,7 @@ TEST(SolverLeastSquares, OfSeveralSolutionsFindsTheShortest) {
   for (const dtype type : classic_types) {
     for (const least_squares_driver driver : drivers) {
       scene s;
-      // Of x[0] + x[1] = 2, or of two such equations, [1, 1] is the shortest.
+      // For x[0] + x[1] = 2, or two such equations, [1, 1] is the shortest.
       const std::int64_t m = driver == least_squares_driver::svd ? 2 : 1;
       auto& a = matrices(s, type, {}, m, 2, arrangement::row);
       auto& b = matrices(s, type, {}, m, 1, arrangement::row);

@@ -48,7 +48,7 @@ void expect_factors(const lu_case& c) {
   s.name(case_name(c.type, c.m, c.n, c.how, c.what) + (c.in_place ? " in place" : ""));
   auto& a = matrices(s, c.type, c.batch, c.m, c.n, c.how);
   shape_values(s, a, c.what);
-  // Where it lies is another matter than where a does.
+  // Its layout is independent of a's.
   auto& lu = c.in_place ? a
                         : matrices(s, c.type, c.batch, c.m, c.n,
                                    c.how == arrangement::row ? arrangement::column_padded : c.how);

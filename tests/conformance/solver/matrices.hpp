@@ -15,7 +15,7 @@ inline constexpr arrangement arrangements[] = {arrangement::row, arrangement::co
                                                arrangement::row_padded, arrangement::column_padded,
                                                arrangement::spread};
 
-/// What singular values or eigenvalues a matrix has.
+/// The singular values or eigenvalues of a matrix.
 enum class spectrum : std::uint8_t {
   random,     ///< those of random elements
   large,      ///< from 1e8 down to 1

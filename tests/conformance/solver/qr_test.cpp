@@ -10,7 +10,7 @@ namespace {
 using size = std::pair<std::int64_t, std::int64_t>;
 constexpr size sizes[] = {{0, 0}, {0, 3}, {3, 0}, {1, 1}, {7, 4}, {4, 7}, {33, 33}};
 
-/// What geqrf left of random matrices.
+/// The results of geqrf for random matrices.
 struct reflectors {
   scene s;
   test_tensor* a;

@@ -25,7 +25,7 @@ struct svd_case {
   singular_vectors vectors;
   svd_driver driver = svd_driver::automatic;
   spectrum what = spectrum::random;
-  /// Of the drivers that find the largest values alone; else all are found.
+  /// For drivers that find only the largest values; else all are found.
   std::int64_t rank = -1;
   double scale = 1;
 };
@@ -163,7 +163,7 @@ TEST(SolverSvd, FindsTheLargestAlone) {
     for (const svd_driver driver : {svd_driver::randomised, svd_driver::approximate}) {
       for (const arrangement how : arrangements) {
         for (const singular_vectors vectors : {singular_vectors::none, singular_vectors::thin}) {
-          // Half the rank: what is left out is zero.
+          // Half the rank: the other values are zero.
           for (const size& mn : {size{40, 16}, {16, 40}, {16, 16}})
             expect_decomposition({.type = type,
                                   .batch = {2},
@@ -187,7 +187,7 @@ TEST(SolverSvd, FindsTheLargestAlone) {
 
 TEST(SolverSvd, LeavesOutWhatIsSmall) {
   for (const svd_driver driver : {svd_driver::randomised, svd_driver::approximate}) {
-    // Values from 1 down to 1e-8: of 60 the first 10 are above 0.05.
+    // Values from 1 down to 1e-8: the first 10 of 60 are above 0.05.
     decomposition d({.type = dtype::f64,
                      .mn = {60, 60},
                      .how = arrangement::column,

@@ -44,7 +44,7 @@ struct wide_matrix {
 /// ‖aᴴ · a − 1‖ / (rows · eps).
 [[nodiscard]] double orthogonality(const wide_matrix& a, dtype type);
 
-/// What LAPACK's own tests take.
+/// The threshold of LAPACK's own tests.
 inline constexpr double threshold = 30;
 
 }  // namespace troupe::conformance

@@ -23,7 +23,7 @@ struct element {
   number value;
 };
 
-/// What a request made, of which the first `count` elements count.
+/// The result of a request; only the first `count` elements count.
 std::vector<element> elements_now(scene& s, const test_sparse& made, std::int64_t count) {
   std::vector<element> all;
   const auto indices = integers_now(s, *made.indices);

@@ -90,7 +90,8 @@ TEST(SparseSpmv, MultipliesLongRows) {
 /// Rows that are longer than what a block of a GPU takes, and more empty ones than that.
 constexpr size lopsided[] = {{5, 9000}, {1, 6000}, {6000, 3}};
 
-/// Calls `f(shape, op)` for rows that are stored one after another: of csr, and of transposed csc.
+/// Calls `f(shape, op)` for rows that are stored one after another: for csr, and for transposed
+/// csc.
 template <class F>
 void for_each_lopsided(F f) {
   for (const dtype type : sparse_types) {

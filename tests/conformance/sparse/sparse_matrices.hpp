@@ -22,7 +22,7 @@ struct sparse_shape {
   sparse_format format = sparse_format::csr;
   dtype type = dtype::f64;
   dtype index = dtype::i32;
-  std::int64_t rows = 0;     ///< of bsr and blocked_ell, rows of blocks
+  std::int64_t rows = 0;     ///< for bsr and blocked_ell, rows of blocks
   std::int64_t columns = 0;  ///< likewise
   double density = 0.3;
   bool ordered = true;  ///< otherwise indices of a row come in any order, and some twice
@@ -39,7 +39,7 @@ struct test_sparse {
     std::int64_t row = -1;  ///< −1: padding, which holds a NaN
     std::int64_t column = -1;
   };
-  std::vector<place> places;  ///< of each of the values
+  std::vector<place> places;  ///< one for each of the values
 
   /// Values that have one place are added up.
   [[nodiscard]] matrix dense() const;

@@ -23,7 +23,7 @@ struct product_case {
   std::int64_t spare = 0;
 };
 
-/// Where the product has elements, major by major.
+/// The positions of the product's elements, major by major.
 std::vector<std::pair<std::int64_t, std::int64_t>> places_of(const test_sparse& a,
                                                              const test_sparse& b) {
   const bool by_columns = a.a.format == sparse_format::csc;

@@ -80,7 +80,7 @@ test_tensor& structured_product::matrix_like(dtype type, std::int64_t rows, std:
 
 structured_product::structured_product(const structured_case& what) : what_(what) {
   s.name(what.text());
-  // What is compressed is compressed of one view.
+  // A tensor is compressed for one view only.
   if (what.compressed) s.keep_layouts();
   a = &matrix_like(what.type, what.m, what.k, what.row_major_a);
   weights = &matrix_like(what.type, what.n, what.k, !what.row_major_b);
@@ -115,7 +115,7 @@ structured_product::structured_product(const structured_case& what) : what_(what
 void structured_product::run() {
   if (what_.compressed) {
     s.run(sparse::structured_compress{.x = weights->view, .compressed = compressed->view});
-    s.fill(*compressed, s.elements_now(*compressed));  // what the next request finds
+    s.fill(*compressed, s.elements_now(*compressed));  // for the next request
   }
   s.run(request);
   if (!testing::Test::HasFailure()) compare();
@@ -131,7 +131,7 @@ void structured_product::compare() {
   const epilogue e = what_.epilogue;
   const bool relu = e == epilogue::relu || e == epilogue::relu_bias;
   const bool gelus = e == epilogue::gelu || e == epilogue::gelu_bias;
-  // Of large products as many elements as a test has time for, in all rows and columns.
+  // For large products as many elements as a test has time for, in all rows and columns.
   const std::int64_t step =
       std::max<std::int64_t>(1, what_.m * what_.n * what_.k / (std::int64_t{1} << 25)) | 1;
   for (std::int64_t i = 0; i < what_.m; ++i) {
@@ -149,7 +149,7 @@ void structured_product::compare() {
         x += beta * old(i, j).real();
         limit += 2 * std::abs(beta * old(i, j).real());
       }
-      // What is added to may have been rounded to the type of a short bias; of i8 to an integer.
+      // The addend may have been rounded to the type of a short bias; for i8 to an integer.
       double before = what_.d_type == dtype::i8 && e != epilogue::none ? 0.5 : 0;
       if (bias != nullptr) {
         if (size_of(bias->view.type()) == 2) before += epsilon(bias->view.type()) * std::abs(x);

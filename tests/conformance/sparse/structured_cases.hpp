@@ -13,16 +13,16 @@ namespace troupe::conformance {
 
 inline constexpr dtype structured_types[] = {dtype::f16, dtype::bf16, dtype::i8, dtype::e4m3};
 
-/// Of each four elements of a row the two of largest magnitude; of equal ones the earlier.
+/// Keeps the two of largest magnitude of each four elements of a row; the earlier of equal ones.
 [[nodiscard]] matrix pruned(const matrix& x);
 /// As many numbers as a matrix has, row by row.
 [[nodiscard]] std::vector<number> pruned(const std::vector<number>& x);
 
-/// What c is.
+/// The operand c.
 enum class structured_c : std::uint8_t { nothing, another, d_itself };
 
 struct structured_case {
-  dtype type = dtype::bf16;  ///< of a and the weights
+  dtype type = dtype::bf16;  ///< a's and the weights'
   dtype d_type = dtype::bf16;
   blaslt::epilogue epilogue = blaslt::epilogue::none;
   std::int64_t m = 32;
@@ -58,7 +58,7 @@ class structured_product {
   test_tensor* a = nullptr;
   test_tensor* weights = nullptr;  ///< [n, k]
   test_tensor* compressed = nullptr;
-  test_tensor* c = nullptr;  ///< where it is another view than d
+  test_tensor* c = nullptr;  ///< if it is another view than d
   test_tensor* d = nullptr;
   test_tensor* bias = nullptr;
 

@@ -29,7 +29,7 @@ void for_each_pair(F f) {
 }
 bool narrow(const structured_case& c) { return size_of(c.type) == 1; }
 
-// Of a few numbers each, so that many are equal.
+// Only a few numbers, so that many are equal.
 void fill_with_ties(scene& s, test_tensor& x) {
   std::vector<number> values = x.values;
   for (number& v : values)
@@ -112,7 +112,7 @@ TEST(SparseStructured, SaysWhichGroupIsTheFirstThatIsNot24) {
   }
 }
 
-// What has no elements has no bad group.
+// Weights without elements have no bad group.
 TEST(SparseStructured, TakesNoWeights) {
   scene s;
   s.run(structured_check{.x = s.matrix_of(dtype::f16, 0, 8, layout::row).view});
@@ -207,7 +207,7 @@ TEST(SparseStructured, IsTheSameWithAKernelThatWasMeasured) {
     run({.type = type, .m = 2048, .n = 2048, .k = 2048, .c = structured_c::d_itself});
 }
 
-// What a product without `compressed` looks at itself.
+// A product without `compressed` checks this itself.
 TEST(SparseStructured, RefusesToMultiplyByWeightsThatAreNot24) {
   for (const std::int64_t n : {64, 5}) {  // a GPU's library takes the first
     structured_product one({.type = dtype::f16, .d_type = dtype::f16, .n = n, .compressed = false});
@@ -236,7 +236,7 @@ TEST(SparseStructured, RefusesWhatWasNotCompressedFromTheseWeights) {
                 std::string::npos)
           << answer.error().message;
     };
-    expect_refusal();  // nobody has compressed anything
+    expect_refusal();  // nothing was compressed
     // Of others of the same extents in the other order.
     auto& other = one.s.matrix_of(dtype::bf16, n, 96, layout::column_padded);
     one.s.fill(other, number(0));

@@ -27,7 +27,7 @@ struct solve_case {
 };
 
 /// A matrix with all of its diagonal, which keeps solutions small, and its triangle as a dense one.
-/// What must not be read is NaN.
+/// Elements that must not be read are NaN.
 struct triangular_system {
   test_sparse a;
   matrix dense;

@@ -27,7 +27,7 @@ using numbers = std::vector<std::int64_t>;
 /// A matrix of 4 by 6, unless its format says otherwise, and what is wrong with it.
 struct wrong {
   sparse_format format;
-  numbers offsets;  ///< of coo, row indices
+  numbers offsets;  ///< for coo, row indices
   numbers indices;
   std::string_view message;
 };

@@ -44,7 +44,7 @@ void check_contract(dtype type, const three_lists& l, const sizes& of, addend wi
                  .d = d.view,
                  .alpha = alpha,
                  .beta = beta});
-  // What each factor has for itself is summed first, on a GPU in its own type.
+  // Modes of a single factor are summed first, on a GPU in its own type.
   expect_sums(s, d, expected, s.as_on_gpu() && compute_of(type) != real_of(type) ? 3 : 0);
 }
 

@@ -24,7 +24,7 @@ struct operand {
   const test_tensor* tensor;
 };
 
-/// What each element of a result is made of.
+/// The terms of each element of a result.
 struct sums {
   std::vector<number> values;
   std::vector<double> magnitudes;  ///< sums of |terms|
@@ -47,7 +47,8 @@ void for_each_index(const std::vector<operand>& operands, const std::string& res
 /// The type that a type is computed in.
 [[nodiscard]] dtype compute_of(dtype type);
 /// Expects |now − expected| ≤ 4 (terms + 8) eps(compute) magnitude + roundings · eps · magnitude:
-/// of results between that were rounded to the type; and the rounding of the result.
+/// the latter for intermediate results that were rounded to the type; and the rounding of the
+/// result.
 void expect_sums(scene& s, const test_tensor& d, const sums& expected, int roundings);
 
 /// Modes of `modes` drawn from sizes; strides of a random order, some with gaps.

@@ -14,8 +14,8 @@
 namespace troupe::cuda {
 namespace {
 
-/// The threads of a block, one after the other, in another order at each step: what one of them
-/// reads in the step in which another one writes it changes results.
+/// The threads of a block, one after the other, in another order at each step: if one reads in a
+/// step in which another one writes, results change.
 class emulated_block {
  public:
   template <class T>

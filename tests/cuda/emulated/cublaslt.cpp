@@ -1,6 +1,6 @@
-// cuBLASLt as its documentation describes it, on the processor and by definition: what the executor
-// tells it is tested on any machine. Unkind where it may be: it uses all of its workspace, proposes
-// a kernel that does not run, and takes nothing that the documentation does not list.
+// cuBLASLt as documented, on the processor and by definition: tests the executor's calls on any
+// machine. Unkind if allowed: it uses all of its workspace, proposes a kernel that does not run,
+// and takes nothing that the documentation does not list.
 
 #include "cuda/emulated/cublaslt.hpp"
 
@@ -201,7 +201,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t what, const
   }
   const matmul_call call{of(what), of(of_a), of(of_b), of(of_c), of(of_d)};
   if (!call.fits() || (c == d && call.c.ld != call.d.ld)) return CUBLAS_STATUS_NOT_SUPPORTED;
-  // Of a kernel that uses all that it was told, a device would report a misaligned address.
+  // A device would report a misaligned address in a kernel that uses all alignment it was promised.
   const auto aligned = [&](std::size_t operand, const layout& as, const void* first) {
     return as.begins_at_multiples(first, kernel->data[2] >> (16 * operand) & 0xFFFF);
   };

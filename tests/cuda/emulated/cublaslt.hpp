@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-/// What the emulation of cuBLASLt has seen.
+/// The history of the emulation of cuBLASLt.
 namespace troupe::emulated_cublaslt {
 
 /// Kernels are numbered in the order in which they are proposed. The first one turns out not to
@@ -16,7 +16,7 @@ struct history {
   std::uint64_t last_kernel = 0;
   std::uint64_t products = 0;
   std::uint64_t proposals = 0;  ///< calls of the heuristic
-  int heuristic_answers = 0;    ///< a status: what it says, if not success
+  int heuristic_answers = 0;    ///< a status for its answer, if not success
   /// To be set: one that is the slowest where the caches hold nothing.
   std::uint64_t slow_when_cold = kernels;
 };

@@ -1,6 +1,6 @@
-// cuFFT as its documentation describes it, and the kernels beside it, on the processor and by
-// definition: what the executors ask of them is tested on any machine. Unkind where it may be: it
-// uses its work area, and what it may overwrite it does.
+// cuFFT as documented, and the kernels beside it, on the processor and by definition: tests the
+// executors' calls on any machine. Unkind if allowed: it uses its work area, and overwrites
+// everything that it may.
 
 #include "libraries/fft/cuda/cufft.hpp"
 
@@ -45,7 +45,7 @@ class planned_list {
 
  private:
   std::mutex lock_;
-  std::deque<planned> all_;  // what it holds does not move
+  std::deque<planned> all_;  // so that elements do not move
 };
 planned_list& all_planned() {
   static planned_list all;
@@ -62,7 +62,7 @@ std::vector<std::int64_t> extents_of(const fft::transform& t, bool complex) {
   return extents;
 }
 
-/// One operand of a plan: where its numbers lie, and what they are.
+/// One operand of a plan: the places and the type of its numbers.
 class operand_of_plan {
  public:
   operand_of_plan(const planned& p, bool complex, const advanced_side& lies, std::byte* first)
@@ -97,8 +97,8 @@ class operand_of_plan {
     });
   }
 
-  /// What cuFFT does out of place: rows of real numbers that are as far apart as in place are
-  /// stored with the room behind them.
+  /// cuFFT's behaviour out of place: rows of real numbers that are as far apart as in place are
+  /// stored with the padding behind them.
   void store_rows_as_in_place(const planned& p) {
     const std::int64_t row = in_place_row(extents_.back());
     const bool among_axes = p.what.rank > 1 && lies_.embed[extents_.size() - 1] == row;

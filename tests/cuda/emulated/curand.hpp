@@ -2,8 +2,8 @@
 
 namespace troupe::emulated {
 
-/// A cuRAND whose word number i of the stream of seed s is s · 10⁸ + i, and memory beside it. What
-/// it refuses, until it is told otherwise, for want of memory:
+/// A cuRAND whose word number i of the stream of seed s is s · 10⁸ + i, and memory beside it. The
+/// calls that it refuses for lack of memory:
 struct curand_refusals {
   bool create = false;
   bool seed = false;

@@ -1,6 +1,6 @@
-// cuTENSOR as its documentation describes it, and what executors of `tensors` enqueue beside it, on
-// the processor and by definition: what cuTENSOR is told is tested on any machine. Unkind where it
-// may be: it uses all of its workspace, and takes nothing that the documentation does not list.
+// cuTENSOR as documented, and the other work that executors of `tensors` enqueue, on the processor
+// and by definition: tests the calls of cuTENSOR on any machine. Unkind if allowed: it uses all of
+// its workspace, and takes nothing that the documentation does not list.
 
 #include "cuda/emulated/cutensor.hpp"
 
@@ -344,8 +344,7 @@ const cutensor_functions* cutensor() {
   return seen().missing ? nullptr : &all;
 }
 
-// What is beside it.
-// --------------------------------------------------------------------------------
+// The work beside it. --------------------------------------------------------------------------
 
 namespace {
 

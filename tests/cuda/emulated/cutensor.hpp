@@ -4,14 +4,14 @@
 
 namespace troupe::emulated_cutensor {
 
-/// What was asked of the emulation since the last `seen() = {}`.
+/// The calls of the emulation since the last `seen() = {}`.
 struct history {
   int plans = 0;
-  int calls = 0;         ///< of whatever it computes
-  int contractions = 0;  ///< of these
-  int alive = 0;         ///< objects that nobody has ended yet
+  int calls = 0;         ///< of any kind
+  int contractions = 0;  ///< among these
+  int alive = 0;         ///< objects that were not destroyed yet
   bool in_tf32 = false;  ///< the last plan
-  // What it does, until it is told otherwise:
+  // Its behaviour, until the test changes it:
   bool missing = false;  ///< there is no library
   bool refuses = false;  ///< it takes nothing
 };

@@ -31,7 +31,7 @@ struct kernel {
   std::function<void(void** parameters)> run{};
 };
 
-/// What is there, and what has happened. Used by one thread.
+/// The present state, and the history. Used by one thread.
 struct driver_state {
   std::map<std::string, kernel> kernels{};
   CUcontext current = reinterpret_cast<CUcontext>(std::uintptr_t{0x100});

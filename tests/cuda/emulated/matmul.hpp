@@ -62,7 +62,7 @@ struct matmul_call {
     return given == what.attributes.end() ? d.type : static_cast<cudaDataType>(given->second);
   }
 
-  /// What the documentation lists.
+  /// The documented combinations.
   [[nodiscard]] bool fits() const;
   /// Computes all products; the largest magnitudes go where the description says.
   void run(number alpha, const void* a_first, const void* b_first, number beta, const void* c_first,

@@ -1,6 +1,6 @@
-// Calls the executors of the CUDA backend in the thread of the test, on memory of the program: what
-// they enqueue, the emulation of their libraries does at once. What they have elementwise run, the
-// CPU backend does.
+// Calls the executors of the CUDA backend in the thread of the test, on memory of the program: the
+// emulation of their libraries runs enqueued work at once. The CPU backend runs their elementwise
+// functions.
 
 #include "conformance/runner.hpp"
 

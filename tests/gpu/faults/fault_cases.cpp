@@ -49,7 +49,7 @@ constexpr fault_case of_kernels[] = {
 };
 
 constexpr fault_case of_all[] = {
-    // Of the worker's own code, which a library's is part of.
+    // Faults of the worker's own code, which includes a library's.
     {.name = "segmentation_fault", .kind = kind::segmentation_fault},
     {.name = "abort", .kind = kind::abort},
     {.name = "exit", .kind = kind::exit},
@@ -171,7 +171,7 @@ constexpr library_request batch_norm{
                                                 .rstd = part_of(operand, 2 * square + side, {16})});
     }};
 
-// Of cuSOLVER, one that returns at once, and one that waits for its kernels.
+// Two calls of cuSOLVER: one returns at once, and one waits for its kernels.
 constexpr library_request geqrf{
     solver::geqrf::name, dtype::f32,
     [](device&, const library_actor& where, const any_tensor& operand) {
@@ -256,7 +256,7 @@ constexpr library_request map{
       static const auto twice = elementwise::function::of(1, [](auto x) { return 2 * x[0]; });
       return where.ask(elementwise::map{.inputs = {operand}, .outputs = {operand}, .what = twice});
     }};
-// Indices out of range are refused. What is left to go wrong is the memory of the rows.
+// Indices out of range are refused. Only the memory of the rows can be at fault.
 constexpr library_request gather_rows{
     elementwise::gather_rows::name, dtype::i32,
     [](device&, const library_actor& where, const any_tensor& operand) {
@@ -264,7 +264,7 @@ constexpr library_request gather_rows{
                                                 .indices = part_of(operand, square, {side}),
                                                 .y = part_of(operand, 2 * square, {side, side})});
     }};
-// Programs have no loops. What takes long is many elements: a vector, again and again.
+// Programs have no loops. Many elements take long: a vector, again and again.
 constexpr library_request long_reduction{
     elementwise::reduce::name, dtype::f32,
     [](device&, const library_actor& where, const any_tensor& operand) {
@@ -342,7 +342,7 @@ std::vector<fault_case> all_of(backend_kind backend) {
   std::vector<fault_case> all;
   if (has_kernels) all.assign(std::begin(of_kernels), std::end(of_kernels));
   all.insert(all.end(), std::begin(of_all), std::end(of_all));
-  // What stands in for a GPU has no libraries.
+  // The stand-in for a GPU has no libraries.
   if (plugin_under_test().empty()) {
     all.insert(all.end(), std::begin(of_libraries), std::end(of_libraries));
     if (has_kernels) all.push_back(in_own_kernel);

@@ -36,7 +36,7 @@ enum class way : std::uint8_t {
 /// A request of a library with one operand.
 struct library_request {
   std::string_view name;
-  dtype type;  ///< of the operand
+  dtype type;  ///< the operand's
   future<void> (*ask)(device& gpu, const library_actor& where, const any_tensor& operand);
 };
 
@@ -60,7 +60,7 @@ struct fault_case {
 [[nodiscard]] std::span<const fault_case> cases_of(backend_kind backend);
 [[nodiscard]] const fault_case* find_case(backend_kind backend, std::string_view name);
 
-/// What TROUPE_BACKEND says; where it says nothing, CUDA if there is a card.
+/// The backend of TROUPE_BACKEND; without that, CUDA if there is a card.
 [[nodiscard]] backend_kind backend_under_test();
 /// A plugin that stands in for CUDA's (TROUPE_TEST_PLUGIN); empty without one.
 [[nodiscard]] std::string plugin_under_test();

@@ -13,9 +13,9 @@ class neighbour {
  public:
   neighbour();
 
-  /// What is amiss with it, else nothing. It must have had answers since the last call.
+  /// Its defect, else nothing. It must have had answers since the last call.
   [[nodiscard]] std::optional<std::string> amiss();
-  /// Ends it. What is amiss, else nothing.
+  /// Ends it. \returns its defect, else nothing
   [[nodiscard]] std::optional<std::string> finish();
   /// The longest that one of its requests took between the last two calls of `amiss`.
   [[nodiscard]] double longest_ms() const noexcept { return longest_ms_; }

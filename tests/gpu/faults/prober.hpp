@@ -12,9 +12,10 @@
 
 namespace troupe::gpu_test {
 
-/// Asks the device one small question after the other and notes when each right answer came, with
-/// a lane kept free for the moment when a new worker serves: what waits behind a request of a lost
-/// worker has to wait for that worker's end, and says nothing of how soon the device serves again.
+/// Sends the device one small question after the other and records when each right answer came,
+/// with a lane kept free for the moment when a new worker serves: a question behind a request of a
+/// lost worker has to wait for that worker's end, and does not show how soon the device serves
+/// again.
 class prober {
  public:
   using clock = std::chrono::steady_clock;
@@ -28,7 +29,7 @@ class prober {
     std::uint64_t lost = 0;
   };
 
-  /// `always`: for the questions asked all the time; `spare`: used by nobody else.
+  /// `always`: for the questions sent all the time; `spare`: not used otherwise.
   prober(subject& s, const library_actor& always, const library_actor& spare);
   prober(const prober&) = delete;
   prober& operator=(const prober&) = delete;

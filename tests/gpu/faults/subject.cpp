@@ -24,8 +24,8 @@ constexpr std::int64_t asked_elements = 64;
 constexpr std::int64_t output_elements = 16;
 constexpr std::int64_t outputs = 4096;
 
-// Of a worker that never says anything; any other is there in a tenth of it. One that is not is
-// started again and again, so this is not to be too short where everything takes longer.
+// For a worker without any messages; every other one is ready in a tenth of it. An unready one is
+// started again and again, so this must not be too short on slow machines.
 constexpr auto hostile_start_timeout = test::under_sanitizers ? 10s : 3s;
 
 device_config config_of(backend_kind backend, void (*own_operations)(operation_table&)) {

@@ -43,18 +43,18 @@ class subject {
   [[nodiscard]] bool settle() const;
 
   [[nodiscard]] const any_tensor& frozen() const noexcept { return frozen_; }
-  /// What went wrong with the frozen tensor and the one that no request names; nothing when both
-  /// are as they were, bit by bit.
+  /// The damage to the frozen tensor and the one that no request names; nothing if both are as they
+  /// were, bit by bit.
   [[nodiscard]] std::optional<std::string> changed();
 
-  /// A part of a tensor that no earlier call has answered, so that no two injected requests are the
-  /// same bytes: what has ended two workers is never run again.
+  /// A part of a tensor that no earlier call has returned, so that no two injected requests are the
+  /// same bytes: a request that has ended two workers is never run again.
   [[nodiscard]] any_tensor fresh_output();
   /// A vector with memory of its own, which holds zeros; of another length each time, like
   /// `fresh_output`.
   [[nodiscard]] any_tensor own_memory(dtype type);
-  /// A fault was to leave this undefined: it must be refused as such until it is overwritten. What
-  /// is amiss, else nothing.
+  /// A fault should have left this undefined: it must be refused as such until it is overwritten.
+  /// \returns the defect, else nothing
   [[nodiscard]] std::optional<std::string> taint_amiss(const any_tensor& output,
                                                        std::string_view culprit);
 
@@ -63,7 +63,7 @@ class subject {
   [[nodiscard]] double answer() const noexcept { return answer_; }
 
   /// Multiplies matrices of small integers and moves memory about, all of it exact.
-  /// What is amiss, else nothing.
+  /// \returns the defect, else nothing
   [[nodiscard]] std::optional<std::string> checksum_amiss();
 
  private:

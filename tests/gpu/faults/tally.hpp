@@ -14,7 +14,7 @@ class tally {
 
   void add(const std::string& line);
   [[nodiscard]] int trials() const noexcept { return trials_; }
-  /// Of those, how many the device had reported as done.
+  /// How many of them the device had reported as done.
   [[nodiscard]] int passed_as_done() const noexcept { return passed_as_done_; }
   [[nodiscard]] const std::string& kind() const noexcept { return kind_; }
   /// The first promise that was broken; empty when none was.

@@ -81,7 +81,7 @@ std::optional<std::string> trials::begin() {
     }
   }
   if (backend_ == backend_kind::cuda) {
-    // What the neighbour still loads is not for this program to wait for in any other way.
+    // There is no other way for this program to wait for the neighbour's loading.
     if (const auto card = neighbour_ ? read_quiet_card() : read_card()) {
       card_before_ = card->used_bytes;
     }
@@ -131,7 +131,7 @@ trial_report trials::run(int number) {
   prober_.reset();
   report.load = subject_.load().finish();
   check_answers(report);
-  // What has lost a request may lose those of the checks, too, which would wait for ever.
+  // A device that has lost a request may lose those of the checks, too, which would wait for ever.
   if (report.load.lost + report.probes.lost > 0) return report;
   if (!subject_.settle()) miss(report, "no standby after the fault");
   check_workers(report);
@@ -181,7 +181,7 @@ void trials::await(trial_report& report, injected& request, errc expected) {
   }
   const error& why = *request.end->why;
   report.code = to_string(why.code);
-  // Where nobody can tell who it was, each suspect runs once more by itself.
+  // If the culprit is unknown, each suspect runs once more by itself.
   const bool tried_again = !one_lane_ && case_.ends_worker && why.code == errc::poisonous;
   if (why.code != expected && !tried_again)
     miss(report, "the error is another: " + why.to_string());
@@ -189,7 +189,7 @@ void trials::await(trial_report& report, injected& request, errc expected) {
 
 void trials::strike(trial_report& report) {
   workers_expected_ = case_.ends_worker ? 1 : 0;
-  // Where nobody can tell who it was, finding out may cost one more.
+  // If the culprit is unknown, finding it may cost one more.
   workers_allowed_ = workers_expected_ + (case_.ends_worker && !one_lane_ ? 1 : 0);
   struck_ = ended_ = clock::now();
   const device& gpu = subject_.gpu();
@@ -299,7 +299,7 @@ void trials::check_workers(trial_report& report) {
                      workers_expected_, now.last_fault ? now.last_fault->to_string() : "none"));
   }
   if (report.passed_as_done) {
-    // Whoever ran beside it was ended for it, or nobody was.
+    // The request beside it was ended for it, or none was.
     const bool known =
         report.load.aborted + report.load.blamed + report.probes.blamed > 0 ||
         eventually([&] { return subject_.gpu().health().unexplained_faults > unexplained_; });

@@ -13,7 +13,7 @@
 
 namespace troupe::gpu_test {
 
-/// What one fault did.
+/// The effects of one fault.
 struct trial_report {
   std::string kind{};
   int trial = 0;
@@ -44,7 +44,7 @@ class trials {
   /// Throws `failure` where the device does not work.
   trials(const fault_case& what, backend_kind backend, std::uint64_t seed);
 
-  /// What is amiss before the first fault or after the last, else nothing.
+  /// The defect before the first fault or after the last, else nothing.
   [[nodiscard]] std::optional<std::string> begin();
   [[nodiscard]] std::optional<std::string> end();
 
@@ -87,7 +87,7 @@ class trials {
   std::optional<prober> prober_;
   std::optional<std::uint64_t> card_before_;
 
-  // Of the trial at hand.
+  // The current trial's.
   bool one_lane_ = false;
   std::uint64_t generation_ = 0;   // before the fault
   std::uint64_t unexplained_ = 0;  // likewise

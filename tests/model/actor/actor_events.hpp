@@ -8,12 +8,12 @@
 
 namespace troupe::model {
 
-/// What can be seen of an actor system from outside, in the order in which it happens.
+/// The events of an actor system as seen from outside, in the order in which they happen.
 enum class event_kind : std::uint8_t {
   action,        ///< a: which of the scenario's
-  turn,          ///< a: whose; b: how many actors were ready
+  turn,          ///< a: the actor; b: how many actors were ready
   spawned,       ///< a: the new actor; b: its parent; c: its kind
-  start_failed,  ///< a: whose; b: incarnation; c: the failure
+  start_failed,  ///< a: the actor; b: incarnation; c: the failure
   started,       ///< a: who; b: incarnation; c: the failure that it was restarted for
   ended,         ///< a: who; b: incarnation; c: the failure that it is restarted for
   stopped,       ///< a: who; b: incarnation
@@ -23,12 +23,12 @@ enum class event_kind : std::uint8_t {
   sent,          ///< a: the message; b: its receiver; c: taken
   asks,          ///< a: the message; b: its receiver
   answered,      ///< a: the message; b: the error's code or 0; c: the answer
-  dead_letter,   ///< a: whose; b: the code
+  dead_letter,   ///< a: the receiver; b: the code
   decides,       ///< a: the decider; b: the failure; c: the directive
-  last_word,     ///< about what was escalated to the root; b: the failure; c: the directive
+  last_word,     ///< about an escalation to the root; b: the failure; c: the directive
   logged,        ///< a: who failed; b: the failure; c: the directive, or -1: its budget is spent
-  told,          ///< a: the watcher; b: who has stopped; c: of which failure
-  terminated,    ///< to the outside; a: who; c: of which failure
+  told,          ///< a: the watcher; b: who has stopped; c: the failure
+  terminated,    ///< to the outside; a: who; c: the failure
   shut_down,     ///< b: the error's code or 0
 };
 

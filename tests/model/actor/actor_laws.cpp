@@ -18,7 +18,7 @@ struct life {
 
 class keeper {
  public:
-  // What the event breaks.
+  // The law that the event breaks.
   std::string_view see(const event& e) {
     switch (e.what) {
       case event_kind::asks:

@@ -6,15 +6,15 @@
 
 namespace troupe::model {
 
-/// What holds of every trace whatever the schedule, said without the model, so that nothing that
-/// the two have wrong in common goes unseen:
+/// The laws of every trace for any schedule, stated without the model, so that errors that the two
+/// have in common are found:
 ///
 ///  - every ask is answered once;
-///  - of an actor there is one incarnation at a time, one that began ends, and only that handles;
-///  - who has stopped does nothing any more, and is told of after that only;
+///  - an actor has one incarnation at a time, one that began ends, and only that handles;
+///  - a stopped actor does nothing any more, and is reported only after that;
 ///  - an incarnation ends after those of its children.
 ///
-/// Nothing where they hold of a whole trace; else what broke one.
+/// Nothing if they hold for a whole trace; else the violation.
 [[nodiscard]] std::string broken_law(const trace& events);
 
 }  // namespace troupe::model

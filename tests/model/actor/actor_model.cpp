@@ -29,7 +29,7 @@ void reference::emit(event e) {
   events_.push_back(e);
 }
 
-// What the outside does. -------------------------------------------------------------------------
+// Actions from outside. -------------------------------------------------------------------------
 
 void reference::act(const action& a) {
   person* target = latest_[static_cast<std::size_t>(a.kind)];

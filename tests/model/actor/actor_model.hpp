@@ -5,12 +5,12 @@
 
 namespace troupe::model {
 
-/// What an actor system does, as its documentation says it: no threads, no memory orders, no
-/// queues between threads; one `turn` at a time.
+/// The documented behaviour of an actor system: no threads, no memory orders, no queues between
+/// threads; one `turn` at a time.
 ///
 /// In a turn an actor obeys what the runtime has told it meanwhile, in that order, then handles one
-/// message if it may, and obeys again. Whose turn it is, is drawn from the scenario's seed among
-/// those that have something to do, in the order in which they were spawned.
+/// message if it may, and obeys again. The next turn is drawn from the scenario's seed among the
+/// actors that have something to do, in the order in which they were spawned.
 [[nodiscard]] trace run_model(const scenario& s);
 
 }  // namespace troupe::model

@@ -82,7 +82,7 @@ void reference::ask(person& to, std::int32_t script, nanoseconds timeout, std::i
   }
 }
 
-// Whatever comes first is the answer.
+// The first outcome is the answer.
 void reference::end_question(std::int32_t number, std::int32_t code, std::int32_t value) {
   question& q = questions_[number];
   if (std::exchange(q.answered, true)) return;

@@ -43,10 +43,10 @@ struct letter {
   bool asked = false;
   bool put_aside = false;
   std::shared_ptr<timer_of> timer{};
-  std::int32_t gone = 0;             // of a notice
-  maybe_failure why{};               // of a notice
+  std::int32_t gone = 0;             // for a notice
+  maybe_failure why{};               // for a notice
   std::shared_ptr<void> counted{};   // as unfinished, while it is answered later
-  std::shared_ptr<void> settling{};  // of a shutdown
+  std::shared_ptr<void> settling{};  // for a shutdown
 };
 
 struct person {
@@ -60,19 +60,20 @@ struct person {
   bool in_turn = false;
   std::int32_t incarnation = 0;
   std::int32_t handled = 0;
-  maybe_failure why{};  // of the restart or stop in progress
+  maybe_failure why{};  // for the restart or stop in progress
   std::deque<std::function<void()>> orders;
 
-  std::deque<letter> front;  // what was put aside, and is back
+  std::deque<letter> front;  // messages that were put aside, and are back
   std::deque<letter> mailbox;
   std::vector<letter> aside;
   struct wait {
     letter m;
     bool over = false;
   };
-  std::deque<std::shared_ptr<wait>> waits;  // of coroutines; the newest first
+  std::deque<std::shared_ptr<wait>> waits;  // those of coroutines; the newest first
   bool draining = false;
-  // The shutdown goes on when nobody holds this: whoever has not answered what came before it does.
+  // The shutdown continues when no actor holds this: an actor that has not answered earlier
+  // messages does.
   std::shared_ptr<void> settling;
   bool settles = false;
   std::array<std::int32_t, 2> unfinished{};  // begun before the shutdown came, and after
@@ -115,8 +116,8 @@ struct person {
 using being = person::being;
 using stage = person::group::stage;
 
-/// The model itself. What an actor does at another's behest it is told by an order, which it obeys
-/// in its next turn, before it handles a message.
+/// The model itself. An actor gets other actors' demands as orders, which it obeys in its next
+/// turn, before it handles a message.
 class reference {
  public:
   explicit reference(const scenario& s);
@@ -135,7 +136,7 @@ class reference {
   void emit(event e);
   static std::int32_t code_of(errc e) { return static_cast<std::int32_t>(e); }
 
-  // What the outside does.
+  // Actions from outside.
   void act(const action& a);
   void run_until_idle();
   void advance(nanoseconds by);
@@ -199,7 +200,7 @@ class reference {
   void fail(person& p, const failure_of& f);
   struct verdict {
     directive what;
-    bool unasked;  // nobody has decided that
+    bool unasked;  // the program has not decided that
   };
   verdict decide(const person& p, const failure_of& f);
   void child_failed(person& p, person& c, const failure_of& f, bool resumable);

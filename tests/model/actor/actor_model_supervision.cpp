@@ -91,7 +91,7 @@ void reference::child_failed(person& p, person& c, const failure_of& f, bool res
 
 void reference::resume(person& p) {
   if (p.is != being::failed) return;
-  // What could not begin has nothing to go on with.
+  // An actor that could not begin cannot resume.
   if (!p.alive) return stop(p, p.why, false);
   p.is = being::active;
   p.why.reset();
@@ -130,7 +130,7 @@ bool reference::ends_with_others(const person& p, const person& c) {
 void reference::restart_together(person& p, std::vector<person*> members, const failure_of& f,
                                  std::size_t nth) {
   if (p.together) {
-    // Whoever has not begun again since an earlier failure begins with these.
+    // Actors that have not begun again since an earlier failure begin with these.
     std::vector<person*> all;
     const person::group& g = *p.together;
     for (std::size_t i = g.now == stage::beginning ? g.up : 0; i < g.members.size(); ++i) {

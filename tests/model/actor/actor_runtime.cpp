@@ -33,7 +33,7 @@ struct message {
   [[nodiscard]] std::int64_t mailbox_bytes() const noexcept { return bytes; }
 };
 
-// Of a script with a gate: handled by a coroutine.
+// For a script with a gate: handled by a coroutine.
 struct long_message : message {
   explicit long_message(const message& m) : message(m) {}
 };

@@ -5,8 +5,8 @@
 
 namespace troupe::model {
 
-/// What the runtime's own actors do, on one thread and with a clock that stands still until it is
-/// moved; nothing of them is replaced but who gives them turns.
+/// Runs the runtime's own actors, on one thread and with a clock that stands still until it is
+/// moved; only the source of their turns is replaced.
 [[nodiscard]] trace run_runtime(const scenario& s);
 
 }  // namespace troupe::model

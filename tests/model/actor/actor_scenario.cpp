@@ -116,7 +116,7 @@ class drawing {
     step s{.what = static_cast<step_kind>(below(15)), .kind = somebody()};
     const bool sends = s.what == step_kind::tell || s.what == step_kind::ask ||
                        s.what == step_kind::after || s.what == step_kind::every;
-    // What is sent has a later script, so that messages do not breed for ever.
+    // A sent message has a later script, so that messages do not multiply for ever.
     if (sends && number + 1 == scripts_) s.what = step_kind::unstash;
     if (sends && number + 1 < scripts_) s.script = between(number + 1, scripts_ - 1);
     s.time = short_time();

@@ -12,11 +12,11 @@
 
 namespace troupe::model {
 
-/// Everything that a schedule does, drawn from a seed before it begins. What runs it draws nothing
-/// but whose turn it is; so that the model and the runtime, given one scenario, do the same.
+/// Everything that a schedule does, drawn from a seed before it begins. Its runner draws only whose
+/// turn it is; so that the model and the runtime, given one scenario, do the same.
 
 /// One step of a handler. `kind` names the latest actor of that kind; -1 is the actor itself. A
-/// step that finds nobody is passed over.
+/// step without a target is skipped.
 enum class step_kind : std::uint8_t {
   tell,
   ask,
@@ -38,16 +38,16 @@ enum class step_kind : std::uint8_t {
 struct step {
   step_kind what{};
   std::int32_t kind = -1;
-  std::int32_t script = 0;  ///< what is sent
-  std::int32_t number = 0;  ///< of the error's code, or of the stop token; -1: without
+  std::int32_t script = 0;  ///< the sent message's
+  std::int32_t number = 0;  ///< the error code's, or the stop token's; -1: without
   std::chrono::nanoseconds time{};
 };
 
-/// What a message has its receiver do.
+/// A receiver's actions for a message.
 struct script {
   std::int64_t bytes = 1;
   std::vector<step> steps;
-  std::int32_t gate = -1;  ///< where the handler, a coroutine then, waits after its steps
+  std::int32_t gate = -1;  ///< the handler, a coroutine then, waits there after its steps
 };
 
 /// How an actor is made.
@@ -72,7 +72,7 @@ constexpr std::int32_t default_decides = deciders;
 constexpr std::size_t stop_tokens = 3;
 constexpr std::size_t gates = 3;
 
-/// What the outside does.
+/// The kinds of actions from outside.
 enum class action_kind : std::uint8_t {
   spawn,
   tell,
@@ -103,12 +103,12 @@ struct scenario {
   std::vector<script> scripts;
   std::array<std::array<directive, error_codes>, deciders> verdicts{};
   std::array<directive, error_codes> last_words{};
-  bool has_last_word = true;  ///< else nobody is asked about what was escalated to the root
+  bool has_last_word = true;  ///< else escalations to the root are not decided
   supervision root{};
   std::int32_t root_decider = 0;
   std::vector<action> actions;
 
-  static constexpr std::int32_t most_actors = 40;  ///< nobody spawns more
+  static constexpr std::int32_t most_actors = 40;  ///< spawns stop there
 };
 
 [[nodiscard]] scenario draw_scenario(std::uint64_t seed);

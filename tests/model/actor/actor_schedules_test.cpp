@@ -48,7 +48,7 @@ TEST(ActorSchedules, KeepTheLawsWhateverTheModelSays) {
   });
 }
 
-// What schedules are for happens in them, and not once in a blue moon.
+// Schedules reach the situations that they are for, and often.
 TEST(ActorSchedules, ReachWhatTheyAreFor) {
   std::map<event_kind, int> kinds;
   std::map<std::pair<event_kind, std::int32_t>, int> codes_of;

@@ -15,13 +15,13 @@ TEST_F(DeviceTurns, WhatIsBehindAFaultInTheOnlyBusyLaneWaitsForNoFuneral) {
   send(0);
   send(0);
   have_it_begin({0, 0});
-  around_.serving()->loses_its_context();
+  environment_.serving()->loses_its_context();
   turn();
   EXPECT_EQ(answer_of(0), errc::device_fault);
   have_next_serve();
-  ASSERT_NE(around_.draining(), nullptr);
+  ASSERT_NE(environment_.draining(), nullptr);
   have_it_begin({0});
-  around_.serving()->completes(0, errc{});
+  environment_.serving()->completes(0, errc{});
   turn();
   EXPECT_EQ(answer_of(0), errc{});
 }
@@ -29,26 +29,26 @@ TEST_F(DeviceTurns, WhatIsBehindAFaultInTheOnlyBusyLaneWaitsForNoFuneral) {
 TEST_F(DeviceTurns, WhatAFaultyWorkerHadInOtherLanesWaitsUntilItIsGone) {
   make({.standby = false, .backoff = {.initial = 0ms}}, true);
   have_two_suspects();
-  while (around_.serving()->takes_up()) {
+  while (environment_.serving()->takes_up()) {
   }
-  EXPECT_TRUE(around_.serving()->could_begin().empty());
+  EXPECT_TRUE(environment_.serving()->could_begin().empty());
   reap_and_settle();
-  EXPECT_FALSE(around_.serving()->could_begin().empty());
+  EXPECT_FALSE(environment_.serving()->could_begin().empty());
 }
 
 TEST_F(DeviceTurns, AFaultThatNoneOfTheSuspectsHasCausedIsUnexplained) {
   make({.standby = false, .backoff = {.initial = 0ms}}, true);
   send(2);
   have_it_begin({2});
-  around_.serving()->completes(2, errc{});
+  environment_.serving()->completes(2, errc{});
   turn();
   have_two_suspects();
   reap_and_settle();
   for (const int lane : {0, 1}) {
     EXPECT_EQ(core_->watch().health().unexplained_faults, 0U);
     have_it_begin({lane});
-    around_.serving()->completes(lane, errc{});
-    around_.time += 200ms;
+    environment_.serving()->completes(lane, errc{});
+    environment_.time += 200ms;
     turn();
   }
   const device_health found = core_->watch().health();
@@ -62,12 +62,12 @@ TEST_F(DeviceTurns, AFaultThatASuspectCausesAgainIsExplained) {
   have_two_suspects();
   reap_and_settle();
   have_it_begin({0});
-  around_.serving()->completes(0, errc{});
+  environment_.serving()->completes(0, errc{});
   turn();
   have_it_begin({1});
-  around_.serving()->loses_its_context();
+  environment_.serving()->loses_its_context();
   turn();
-  around_.time += 200ms;
+  environment_.time += 200ms;
   turn();
   ASSERT_EQ(answer_of(1), errc::device_fault);
   EXPECT_EQ(core_->watch().health().unexplained_faults, 0U);
@@ -78,19 +78,19 @@ TEST_F(DeviceTurns, AFaultStaysOpenWhereASuspectExpiredInsteadOfRunningAgain) {
   send(0);
   send(1, {.deadline = 10ms});
   have_it_begin({0, 1});
-  around_.serving()->loses_its_context();
+  environment_.serving()->loses_its_context();
   turn();
   have_next_serve();
   reap_and_settle();
-  around_.time += 20ms;
+  environment_.time += 20ms;
   turn();
   ASSERT_EQ(answer_of(1), errc::deadline_exceeded);
   have_it_begin({0});
-  around_.serving()->completes(0, errc{});
+  environment_.serving()->completes(0, errc{});
   have_it_begin({1});  // passes it over
-  for (const int lane : around_.serving()->running())
-    around_.serving()->completes(lane, errc{});
-  around_.time += 200ms;
+  for (const int lane : environment_.serving()->running())
+    environment_.serving()->completes(lane, errc{});
+  environment_.time += 200ms;
   turn();
   ASSERT_EQ(answer_of(0), errc{});
   EXPECT_EQ(core_->watch().health().unexplained_faults, 0U);
@@ -98,7 +98,7 @@ TEST_F(DeviceTurns, AFaultStaysOpenWhereASuspectExpiredInsteadOfRunningAgain) {
 
 TEST_F(DeviceTurns, AFaultWithNothingInFlightIsUnexplained) {
   make({.standby = false, .backoff = {.initial = 0ms}}, true);
-  around_.serving()->loses_its_context();
+  environment_.serving()->loses_its_context();
   turn();
   EXPECT_EQ(core_->watch().health().unexplained_faults, 1U);
 }
@@ -110,8 +110,8 @@ TEST_F(DeviceTurns, AWorkerThatIsKilledIsNoFaultOfTheDevice) {
   kill_worker();
   have_next_serve();
   have_it_begin({0});
-  around_.serving()->completes(0, errc{});
-  around_.time += 200ms;
+  environment_.serving()->completes(0, errc{});
+  environment_.time += 200ms;
   turn();
   ASSERT_EQ(answer_of(0), errc{});
   EXPECT_EQ(core_->watch().health().unexplained_faults, 0U);
@@ -123,14 +123,14 @@ TEST_F(DeviceTurns, WhatIsPassedOverIsNoSuspect) {
   send(1, {.run_limit = 10ms});
   have_it_begin({0, 1});
   turn();
-  around_.time += 10ms;
+  environment_.time += 10ms;
   turn();
   have_next_serve();
-  around_.draining()->completes(0, errc{});
+  environment_.draining()->completes(0, errc{});
   reap_and_settle();
   ASSERT_EQ(answer_of(0), errc{});
   have_it_begin({0});  // it comes past what an earlier worker has completed
-  around_.serving()->ends({.signalled = false, .code = 3}, {}, {}, false, false);
+  environment_.serving()->ends({.signalled = false, .code = 3}, {}, {}, false, false);
   turn();
   send(2, {}, {.reads = {buffer_}});
   EXPECT_EQ(answer_of(2), std::nullopt) << "what it reads is as it was written";
@@ -140,9 +140,9 @@ TEST_F(DeviceTurns, WhatACulpritWroteIsUndefinedAlsoWhereItHadItsAnswer) {
   make({.standby = false}, true);
   send(0, {.deadline = 10ms}, {.writes = {buffer_}});
   have_it_begin({0});
-  around_.serving()->ends({.signalled = true, .code = SIGSEGV}, {}, {}, false, true);
+  environment_.serving()->ends({.signalled = true, .code = SIGSEGV}, {}, {}, false, true);
   turn();
-  around_.time += 10ms;
+  environment_.time += 10ms;
   turn();
   ASSERT_EQ(answer_of(0), errc::deadline_exceeded);
   reap_and_settle();
@@ -155,7 +155,7 @@ TEST_F(DeviceTurns, AFaultBelongsToTheGenerationOfTheWorkerThatMetIt) {
   make({.standby = false, .backoff = {.initial = 0ms}}, true);
   send(0);
   have_it_begin({0});
-  around_.serving()->ends({.signalled = true, .code = SIGSEGV}, {}, {}, false, true);
+  environment_.serving()->ends({.signalled = true, .code = SIGSEGV}, {}, {}, false, true);
   turn();
   have_next_serve();
   ASSERT_EQ(core_->watch().generation(), 2U);
@@ -169,7 +169,7 @@ TEST_F(DeviceTurns, WhoeverIsAnsweredFindsTheDeviceAsTheAnswerSays) {
   // The cause shows once the worker is reaped, while the next one serves.
   send(0);
   have_it_begin({0});
-  around_.serving()->ends({.signalled = true, .code = SIGSEGV}, {}, {}, false, true);
+  environment_.serving()->ends({.signalled = true, .code = SIGSEGV}, {}, {}, false, true);
   turn();
   have_next_serve();
   reap_and_settle();
@@ -179,7 +179,7 @@ TEST_F(DeviceTurns, WhoeverIsAnsweredFindsTheDeviceAsTheAnswerSays) {
   // One that is known at once fails while no worker serves.
   send(1);
   have_it_begin({1});
-  around_.serving()->loses_its_context();
+  environment_.serving()->loses_its_context();
   turn();
   ASSERT_EQ(answer_of(1), errc::device_fault);
   EXPECT_EQ(seen_[1].health.state, device_state::recovering);
@@ -201,10 +201,10 @@ TEST_F(DeviceTurns, WhatFailsWithItsWorkerMakesRoomBeforeTheNextOneServes) {
   send(0);
   send(1);
   have_it_begin({0, 1});
-  around_.serving()->ends({.signalled = true, .code = SIGSEGV}, SIGSEGV, 0, false, false);
+  environment_.serving()->ends({.signalled = true, .code = SIGSEGV}, SIGSEGV, 0, false, false);
   turn();
   ASSERT_EQ(answer_of(0), errc::device_fault);
-  ASSERT_EQ(around_.serving(), nullptr);
+  ASSERT_EQ(environment_.serving(), nullptr);
   send(2);
   EXPECT_EQ(answer_of(2), std::nullopt);
   send(3);
@@ -222,7 +222,7 @@ TEST_F(DeviceTurns, OnlyWhatADyingWorkerHadBegunIsUndefinedOnceTheDeviceIsGone) 
   send(0, {}, {.writes = {begun}});
   send(0, {}, {.writes = {behind}});
   have_it_begin({0, 0});  // both are in its queue
-  around_.serving()->ends({.signalled = true, .code = SIGKILL}, {}, {}, false, true);
+  environment_.serving()->ends({.signalled = true, .code = SIGKILL}, {}, {}, false, true);
   turn();
   ASSERT_EQ(core_->watch().state(), device_state::recovering);
   core_->watch().stop({.code = errc::device_stopped, .message = "told to"});

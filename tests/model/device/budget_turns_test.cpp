@@ -1,4 +1,4 @@
-// What a lost worker costs, and when the next one and a standby come.
+// The cost of a lost worker, and when the next one and a standby come.
 #include "device_turns.hpp"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ TEST_F(DeviceTurns, ARestartAsOldAsTheWindowCounts) {
         .backoff = {.initial = 0ms}});
   lose_worker();
   have_next_serve();
-  around_.time += 100ms;
+  environment_.time += 100ms;
   lose_worker();
   EXPECT_EQ(core_->watch().state(), device_state::stopped);
 }
@@ -28,17 +28,17 @@ TEST_F(DeviceTurns, AWorkerThatIsKilledFromOutsideCostsNoBudgetAndLongerAndLonge
   for (const auto wait : {0ms, 10ms, 20ms}) {
     kill_worker();
     ASSERT_EQ(core_->watch().state(), device_state::recovering);
-    EXPECT_EQ(around_.next() != nullptr, wait == 0ms);
-    around_.time += wait;
+    EXPECT_EQ(environment_.next() != nullptr, wait == 0ms);
+    environment_.time += wait;
     turn();
     have_next_serve();
   }
-  // What has ended well in between begins anew.
+  // A success in between begins a new series.
   send(0);
   have_it_begin({0});
-  around_.serving()->completes(0, errc{});
+  environment_.serving()->completes(0, errc{});
   kill_worker();
-  EXPECT_NE(around_.next(), nullptr);
+  EXPECT_NE(environment_.next(), nullptr);
 }
 
 TEST_F(DeviceTurns, AKillFromOutsideIsNeverHeldAgainstWhatRan) {
@@ -52,7 +52,7 @@ TEST_F(DeviceTurns, AKillFromOutsideIsNeverHeldAgainstWhatRan) {
   }
   have_it_begin({0, 1});
   for (const int lane : {0, 1})
-    around_.serving()->completes(lane, errc{});
+    environment_.serving()->completes(lane, errc{});
   turn();
   EXPECT_EQ(answer_of(0), errc{});
   EXPECT_EQ(answer_of(1), errc{});
@@ -63,7 +63,7 @@ TEST_F(DeviceTurns, AWorkerThatARequestIsNamedForCostsNoBudget) {
   for (std::int64_t number = 0; number < 3; ++number) {
     send(0, {}, {.number = number});
     have_it_begin({0});
-    around_.serving()->ends({.signalled = true, .code = SIGSEGV}, SIGSEGV, 0, false, false);
+    environment_.serving()->ends({.signalled = true, .code = SIGSEGV}, SIGSEGV, 0, false, false);
     turn();
     ASSERT_EQ(answer_of(0), errc::device_fault);
     have_next_serve();
@@ -76,7 +76,7 @@ TEST_F(DeviceTurns, WhatALossTurnsOutNotToCostIsGivenBack) {
   for (std::int64_t number = 0; number < 3; ++number) {
     send(0, {}, {.number = number});
     have_it_begin({0});
-    around_.serving()->ends({.signalled = true, .code = SIGSEGV}, SIGSEGV, 0, false, true);
+    environment_.serving()->ends({.signalled = true, .code = SIGSEGV}, SIGSEGV, 0, false, true);
     turn();
     reap_and_settle();
     ASSERT_EQ(answer_of(0), errc::device_fault);
@@ -116,8 +116,8 @@ TEST_F(DeviceTurns, AWorkerThatComesAfterSeveralWereLostBeginsWithOneRequest) {
   for (std::uint8_t lane = 0; lane < 3; ++lane)
     send(lane);
   have_it_begin({0});
-  EXPECT_TRUE(around_.serving()->could_begin().empty());
-  around_.serving()->completes(0, errc{});
+  EXPECT_TRUE(environment_.serving()->could_begin().empty());
+  environment_.serving()->completes(0, errc{});
   have_it_begin({1, 2});
 }
 
@@ -125,8 +125,8 @@ TEST_F(DeviceTurns, ADeviceThatHasNeverHadAWorkerIsGivenUpSoon) {
   make_unready({.standby = false, .backoff = {.initial = 0ms}});
   for (int i = 0; i < 4; ++i) {
     turn();
-    ASSERT_NE(around_.next(), nullptr) << i;
-    around_.next()->fails_to_start({.code = errc::device_unavailable});
+    ASSERT_NE(environment_.next(), nullptr) << i;
+    environment_.next()->fails_to_start({.code = errc::device_unavailable});
     turn();
   }
   EXPECT_EQ(core_->watch().state(), device_state::stopped);
@@ -138,16 +138,16 @@ TEST_F(DeviceTurns, ADeviceWhoseNextWorkersNeverGetReadyStopsWithinSixMinutes) {
   make({.standby = false});
   kill_worker();
   send(0);
-  const auto begun = around_.time;
+  const auto begun = environment_.time;
   std::set<std::uint64_t> starts;
-  while (core_->watch().state() == device_state::recovering && around_.time - begun < 1h) {
-    if (around_.next() != nullptr) starts.insert(around_.next()->number());
-    around_.time += 1s;
+  while (core_->watch().state() == device_state::recovering && environment_.time - begun < 1h) {
+    if (environment_.next() != nullptr) starts.insert(environment_.next()->number());
+    environment_.time += 1s;
     turn();
   }
   EXPECT_EQ(answer_of(0), errc::device_stopped);
-  EXPECT_LE(around_.time - begun, 6min);
-  EXPECT_GE(around_.time - begun, 5min);
+  EXPECT_LE(environment_.time - begun, 6min);
+  EXPECT_GE(environment_.time - begun, 5min);
   EXPECT_GE(starts.size(), 10u);
   EXPECT_LE(starts.size(), 15u);
 }
@@ -158,12 +158,12 @@ TEST_F(DeviceTurns, ADeviceWhoseWorkersEndBeforeTheyAnswerStopsHoweverSlowlyThey
   send(0);
   for (int i = 0; i < 10 && core_->watch().state() != device_state::stopped; ++i) {
     lose_worker();
-    if (around_.next() == nullptr) {
-      around_.time = core_->watch().next_turn();
+    if (environment_.next() == nullptr) {
+      environment_.time = core_->watch().next_turn();
       turn();
     }
-    if (around_.next() == nullptr) break;
-    around_.time += 19s;
+    if (environment_.next() == nullptr) break;
+    environment_.time += 19s;
     have_next_serve();
   }
   EXPECT_EQ(answer_of(0), errc::device_stopped);
@@ -173,7 +173,7 @@ TEST_F(DeviceTurns, ADeviceWhoseWorkersEndBeforeTheyAnswerStopsHoweverSlowlyThey
 TEST_F(DeviceTurns, LossesFarBetweenAreNoFailuresInARow) {
   make({.standby = false, .restarts = {.restarts = 20, .window = 60s}});
   for (int i = 0; i < 10; ++i) {
-    around_.time += 61s;
+    environment_.time += 61s;
     lose_worker();
     have_next_serve();
   }
@@ -182,21 +182,21 @@ TEST_F(DeviceTurns, LossesFarBetweenAreNoFailuresInARow) {
 
 TEST_F(DeviceTurns, ALostWorkerIsReplacedAtOnceHoweverLongAFailedStandbyIsLeftAlone) {
   make({.standby = true, .backoff = {.initial = 10s}});
-  around_.next()->fails_to_start({.code = errc::system_error});
+  environment_.next()->fails_to_start({.code = errc::system_error});
   turn();
-  ASSERT_EQ(around_.next(), nullptr);
+  ASSERT_EQ(environment_.next(), nullptr);
   lose_worker();
-  EXPECT_NE(around_.next(), nullptr);
+  EXPECT_NE(environment_.next(), nullptr);
 }
 
 TEST_F(DeviceTurns, AStandbyThatFailsNowAndThenIsReplacedEachTime) {
   make(
       {.standby = true, .restarts = {.restarts = 1, .window = 100ms}, .backoff = {.initial = 1ms}});
   for (int i = 0; i < 5; ++i) {
-    ASSERT_NE(around_.next(), nullptr) << i;
-    around_.next()->fails_to_start({.code = errc::system_error});
+    ASSERT_NE(environment_.next(), nullptr) << i;
+    environment_.next()->fails_to_start({.code = errc::system_error});
     turn();
-    around_.time += 101ms;
+    environment_.time += 101ms;
     turn();
   }
   EXPECT_EQ(core_->watch().generation(), 1u);
@@ -205,42 +205,42 @@ TEST_F(DeviceTurns, AStandbyThatFailsNowAndThenIsReplacedEachTime) {
 TEST_F(DeviceTurns, AStandbyThatFailsTooOftenWithinTheWindowIsGivenUpUntilTheNextLoss) {
   make({.standby = true, .restarts = {.restarts = 2, .window = 1s}, .backoff = {.initial = 1ms}});
   for (int i = 0; i < 3; ++i) {
-    ASSERT_NE(around_.next(), nullptr) << i;
-    around_.next()->fails_to_start({.code = errc::system_error});
+    ASSERT_NE(environment_.next(), nullptr) << i;
+    environment_.next()->fails_to_start({.code = errc::system_error});
     turn();
-    around_.time += 10ms;
+    environment_.time += 10ms;
     turn();
   }
-  EXPECT_EQ(around_.next(), nullptr);
+  EXPECT_EQ(environment_.next(), nullptr);
   lose_worker();
   have_next_serve();
-  EXPECT_NE(around_.next(), nullptr);
+  EXPECT_NE(environment_.next(), nullptr);
 }
 
 TEST_F(DeviceTurns, AStandbyIsStartedOnceTheLostWorkerIsGone) {
   make({.standby = true}, true);
-  around_.next()->becomes_ready();
+  environment_.next()->becomes_ready();
   turn();
-  around_.serving()->loses_its_context();
+  environment_.serving()->loses_its_context();
   turn();
-  ASSERT_NE(around_.serving(), nullptr);  // the one that was the standby
-  EXPECT_EQ(around_.next(), nullptr);
+  ASSERT_NE(environment_.serving(), nullptr);  // the one that was the standby
+  EXPECT_EQ(environment_.next(), nullptr);
   reap_and_settle();
-  EXPECT_NE(around_.next(), nullptr);
+  EXPECT_NE(environment_.next(), nullptr);
 }
 
 TEST_F(DeviceTurns, AStandbyIsStartedThoughTheLostWorkerDoesNotEnd) {
   make({.standby = true}, true);
-  around_.next()->becomes_ready();
+  environment_.next()->becomes_ready();
   turn();
-  around_.serving()->loses_its_context();
+  environment_.serving()->loses_its_context();
   turn();
-  around_.time = core_->watch().next_turn();
+  environment_.time = core_->watch().next_turn();
   turn();
-  const simulated_worker* const standby = around_.next();
+  const simulated_worker* const standby = environment_.next();
   ASSERT_NE(standby, nullptr);
   reap_and_settle();
-  EXPECT_EQ(around_.next(), standby);
+  EXPECT_EQ(environment_.next(), standby);
 }
 
 }  // namespace

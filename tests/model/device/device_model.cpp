@@ -21,7 +21,7 @@ device_model::asked* device_model::by_ticket(std::uint64_t ticket) {
   return found == ids_.end() ? nullptr : &all_.at(found->second);
 }
 
-// What is undefined. -----------------------------------------------------------------------------
+// Undefined content. ---------------------------------------------------------------------------
 
 bool device_model::safe_to_repeat(const use_plan& p) {
   return p.updates.empty() && std::ranges::none_of(p.writes, [&](const place& w) {
@@ -239,7 +239,7 @@ void device_model::passes_over(std::uint64_t ticket) {
     r->in_the_way = true;
     return;
   }
-  // Whether it was revoked before its turn came in a queue, nobody outside can know.
+  // It is unknown outside whether it was revoked before its turn came in a queue.
   r->over = false;
   r->begun = true;
 }
@@ -271,13 +271,13 @@ void device_model::is_activated(time now) {
   active_ = true;
   ever_active_ = true;
   active_since_ = now;
-  // What has its answer is not handed over, unless an earlier worker may still do it.
+  // An answered request is not handed over, unless an earlier worker may still complete it.
   for (auto& [id, r] : all_) {
     if (!r.answer || r.held || r.kept) continue;
     r.over = true;
     r.withdrawn = false;
   }
-  // After several losses that nobody is named for, one request tries the new worker out.
+  // After several losses without a culprit, one request tries the new worker out.
   next_alone_ = false;
   if (spent(now) < 3) return;
   for (const auto& [ticket, id] : ids_) {

@@ -16,9 +16,9 @@
 
 namespace troupe::model {
 
-/// What becomes of a device's requests, as the guide says it. It is told what its workers and its
-/// callers do, and of each answer; it says which answer is wrong, too early, missing, or one too
-/// many, and which worker may not do what it does.
+/// The documented fate of a device's requests. It gets the actions of its workers and its callers,
+/// and each answer; it reports answers that are wrong, too early, missing, or one too many, and
+/// workers that must not do what they do.
 class device_model {
  public:
   using time = std::chrono::steady_clock::time_point;
@@ -54,8 +54,8 @@ class device_model {
   /// Why the supervisor takes it for lost.
   struct sign {
     enum class sort { end, context_lost, silence, hang } what{};
-    std::optional<std::uint64_t> named{};  ///< by its crash report, or by what it was calling
-    std::vector<std::uint64_t> called{};   ///< where nobody is named: whose code it was in
+    std::optional<std::uint64_t> named{};  ///< by its crash report, or by its running executor
+    std::vector<std::uint64_t> called{};   ///< if none is named: the requests whose code it was in
     bool from_outside = false;
   };
   /// It is gone, and nothing of it goes on.
@@ -71,7 +71,7 @@ class device_model {
   void next_fails(errc code, time now);
   void is_activated(time now);
 
-  /// What had to be done by now, is.
+  /// Everything that had to be done by now, is.
   void turn_is_over(time now, time next_turn);
   [[nodiscard]] bool all_answered() const;
   [[nodiscard]] std::uint64_t run_again() const noexcept { return run_again_; }
@@ -153,8 +153,8 @@ class device_model {
   bool queues_;
   std::string wrong_;
   std::map<int, asked> all_;
-  std::map<std::uint64_t, int> ids_;  // by ticket: the order of all
-  // Who has left a cell undefined, and nobody has overwritten it since.
+  std::map<std::uint64_t, int> ids_;  // by ticket: the order
+  // The requests that have left a cell undefined, which was not overwritten since.
   std::array<std::array<std::set<std::uint64_t>, cells>, buffers> undefined_;
   struct suspect {
     int faults = 0;
@@ -181,7 +181,7 @@ class device_model {
     bool calmed = false;
   };
   std::vector<loss> losses_;
-  bool next_alone_ = false;  // whatever is sent next
+  bool next_alone_ = false;  // the next request's
   time activate_after_;
   std::uint64_t run_again_ = 0;
   int silent_losses_ = 0;

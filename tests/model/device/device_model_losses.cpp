@@ -88,7 +88,7 @@ bool device_model::worker_is_killed(const sign& why, time now) {
   const auto whose = worker_ends(why, now);
   if (!whose) return false;
   if (why.what == sign::sort::context_lost && whose->named) {
-    // One has faulted and nothing of another lane is left: what comes behind a fault never runs.
+    // One has faulted and nothing of another lane is left: requests behind a fault never run.
     settle(*whose);
     return true;
   }
@@ -146,7 +146,7 @@ void device_model::note_writes(const asked& r) {
   }
 }
 
-// What is in flight says which content each of it has found.
+// The requests in flight tell which content each of them has found.
 void device_model::begin_to_count() {
   if (std::exchange(counts_, true)) return;
   for (const auto& [ticket, id] : ids_) {
@@ -283,7 +283,7 @@ bool device_model::is_spent(time at) const {
          at - row.front() > limits_.budget.window;
 }
 
-// `costs`: nobody is named, nor has anybody outside done it.
+// `costs`: neither a request nor an outside cause is named.
 bool device_model::admit_restart(time at, bool costs, bool served) {
   const bool lasted = served && at - active_since_ > limits_.budget.window;
   if (note_well() || lasted) {

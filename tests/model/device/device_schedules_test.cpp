@@ -27,7 +27,7 @@ std::shared_ptr<memory_pool> host_memory() {
 // A device with simulated workers, and a model of it, which draw their fates from a seed.
 class device_schedule {
  public:
-  device_schedule(std::uint64_t seed, bool show) : around_(seed), show_(show) {
+  device_schedule(std::uint64_t seed, bool show) : environment_(seed), show_(show) {
     config_.backend = backend_kind::cpu;
     config_.mailbox_capacity = static_cast<std::uint32_t>(between(4, 16));
     config_.mailbox_bytes = 4096;
@@ -49,17 +49,17 @@ class device_schedule {
         config_.run_limit / 1ms, config_.restarts.restarts, config_.restarts.window / 1ms,
         config_.backoff.initial / 1ms, config_.backoff.longest / 1ms, config_.backoff.factor);
     model_ = std::make_unique<device_model>(device_model::limits{
-        config_.restarts, config_.backoff, around_.time, own_memory, config_.quarantine});
-    around_.told = model_.get();
+        config_.restarts, config_.backoff, environment_.time, own_memory, config_.quarantine});
+    environment_.told = model_.get();
     chosen_backend backend{.plugin = "simulated", .description = {.name = "simulated"}};
     if (own_memory) {
       backend.source = std::make_shared<simulated_source>(once_in(5));
       backend.description = backend.source->description();
       config_.memory_limit_bytes = 64 << 20;
     }
-    core_ =
-        device_core::create_with(std::move(backend), 0, config_, host_memory(), around_).value();
-    around_.before_start = [this] { see_activation(); };
+    core_ = device_core::create_with(std::move(backend), 0, config_, host_memory(), environment_)
+                .value();
+    environment_.before_start = [this] { see_activation(); };
     for (any_tensor& b : buffers_) {
       b = any_tensor::owned(core_->allocate(memory_space::device, 4096).value(), dtype::u8, {4096});
     }
@@ -81,13 +81,15 @@ class device_schedule {
   [[nodiscard]] const device_model& model() const { return *model_; }
 
  private:
-  int below(int n) { return static_cast<int>(around_.random() % static_cast<std::uint64_t>(n)); }
+  int below(int n) {
+    return static_cast<int>(environment_.random() % static_cast<std::uint64_t>(n));
+  }
   int between(int from, int to) { return from + below(to - from + 1); }
   bool once_in(int n) { return below(n) == 0; }
   template <class... Parts>
   void note(fmt::format_string<Parts...> what, Parts&&... parts) {
     if (!show_) return;
-    const auto ms = std::chrono::duration<double, std::milli>(around_.time.time_since_epoch());
+    const auto ms = std::chrono::duration<double, std::milli>(environment_.time.time_since_epoch());
     std::cout << fmt::format("{:>10.3f} ms  ", ms.count() - 3.6e6)
               << fmt::format(what, std::forward<Parts>(parts)...) << '\n';
   }
@@ -101,7 +103,7 @@ class device_schedule {
     } else if (n < 76) {
       turn();
     } else if (n < 82) {
-      around_.time += once_in(12) ? 100ms * between(1, 14) : 1ms * between(1, 30);
+      environment_.time += once_in(12) ? 100ms * between(1, 14) : 1ms * between(1, 30);
     } else if (n < 91) {
       next_worker();
     } else if (n < 95) {
@@ -155,7 +157,7 @@ class device_schedule {
     device_model::time_limits within{.deadline = {}, .run = config_.run_limit};
     if (once_in(4)) {
       options.deadline = 5ms * between(1, 30);
-      within.deadline = around_.time + *options.deadline;
+      within.deadline = environment_.time + *options.deadline;
     }
     if (once_in(4)) within.run = *(options.run_limit = 5ms * between(1, 30));
     if (once_in(3)) options.stop = stops_.back().get_token();
@@ -172,14 +174,14 @@ class device_schedule {
       const errc code = failure != nullptr     ? failure->code
                         : value == number * 10 ? errc{}
                                                : errc::protocol_violation;
-      model_->is_answered(id, code, around_.time);
+      model_->is_answered(id, code, environment_.time);
     };
     const bool taken = core_
                            ->send(request_type_of<use>(), &request, options,
                                   static_cast<std::uint8_t>(plan.lane), answer)
                            .has_value();
     note("{} is {}: {}", id, taken ? "sent" : "refused", text_of(plan));
-    if (taken) model_->is_sent(id, tickets_++, around_.time);
+    if (taken) model_->is_sent(id, tickets_++, environment_.time);
   }
 
   static std::string text_of(const use_plan& p) {
@@ -196,9 +198,9 @@ class device_schedule {
 
   // One thing that a worker does by itself.
   void work() {
-    simulated_worker* w = around_.serving();
-    if (simulated_worker* late = around_.draining(); late != nullptr && once_in(3)) {
-      // What its queues had.
+    simulated_worker* w = environment_.serving();
+    if (simulated_worker* late = environment_.draining(); late != nullptr && once_in(3)) {
+      // The requests in its queues.
       const std::vector<int> left = late->running();
       if (left.empty() || once_in(3)) {
         note("worker {} can be reaped", late->number());
@@ -243,7 +245,7 @@ class device_schedule {
       }
     }
     core_->completions().try_poll();
-    model_->turn_is_over(around_.time, core_->watch().next_turn());
+    model_->turn_is_over(environment_.time, core_->watch().next_turn());
     if (core_->watch().replayed() != model_->run_again()) {
       note("run again: {}, and {} by the model", core_->watch().replayed(), model_->run_again());
     }
@@ -253,12 +255,12 @@ class device_schedule {
     if (!core_ || core_->watch().generation() == generation_) return;
     generation_ = core_->watch().generation();
     note("generation {}", generation_);
-    model_->is_activated(around_.time);
+    model_->is_activated(environment_.time);
   }
 
   void next_worker() {
-    if (once_in(6)) around_.next_start_fails = some_failure();
-    simulated_worker* w = around_.next();
+    if (once_in(6)) environment_.next_start_fails = some_failure();
+    simulated_worker* w = environment_.next();
     if (w == nullptr) return;
     if (once_in(6)) {
       note("worker {} fails to start", w->number());
@@ -277,7 +279,7 @@ class device_schedule {
   }
 
   void lose_worker() {
-    simulated_worker* w = around_.serving();
+    simulated_worker* w = environment_.serving();
     if (w == nullptr) return;
     const std::vector<int> running = w->running();
     const bool socket_first = once_in(4);
@@ -330,14 +332,14 @@ class device_schedule {
     core_->watch().stop({.code = errc::device_stopped, .message = "told to"});
   }
 
-  // Whatever happened, it ends well.
+  // However it went, it ends well.
   void settle() {
     for (int round = 0; round < 400 && model_->wrong().empty(); ++round) {
       turn();
       if (model_->all_answered()) return;
-      if (simulated_worker* w = around_.next()) w->becomes_ready();
-      if (simulated_worker* w = around_.draining()) w->can_be_reaped();
-      if (simulated_worker* w = around_.serving(); w != nullptr && !w->silent()) {
+      if (simulated_worker* w = environment_.next()) w->becomes_ready();
+      if (simulated_worker* w = environment_.draining()) w->can_be_reaped();
+      if (simulated_worker* w = environment_.serving(); w != nullptr && !w->silent()) {
         while (w->takes_up()) {
         }
         for (auto running = w->running(); !running.empty(); running = w->running())
@@ -345,11 +347,11 @@ class device_schedule {
         for (auto could = w->could_begin(); !could.empty(); could = w->could_begin())
           w->begins(could.front());
       }
-      around_.time += 10ms;
+      environment_.time += 10ms;
     }
   }
 
-  simulated_environment around_;
+  simulated_environment environment_;
   bool show_;
   device_config config_;
   std::unique_ptr<device_model> model_;
@@ -368,7 +370,7 @@ TEST(DeviceSchedules, AgreeWithTheModel) {
                 [](std::uint64_t seed, bool show) { return device_schedule(seed, show).run(); });
 }
 
-// What schedules are for happens in them, and not once in a blue moon.
+// Schedules reach the situations that they are for, and often.
 TEST(DeviceSchedules, ReachWhatTheyAreFor) {
   std::map<errc, int> ends;
   std::uint64_t run_again = 0;

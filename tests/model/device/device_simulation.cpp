@@ -35,9 +35,9 @@ void* fresh_pages(std::size_t bytes) {
 void simulated_worker::unmapped::operator()(std::byte* p) const noexcept { ::munmap(p, bytes); }
 
 simulated_worker::simulated_worker(const worker_plan& plan, std::uint64_t number,
-                                   simulated_environment& around)
+                                   simulated_environment& environment)
     : incarnation(plan, number),
-      around_(around),
+      environment_(environment),
       pages_(static_cast<std::byte*>(
                  fresh_pages(wire::worker_segment_bytes(plan.requests->capacity()))),
              unmapped{wire::worker_segment_bytes(plan.requests->capacity())}),
@@ -48,26 +48,26 @@ simulated_worker::simulated_worker(const worker_plan& plan, std::uint64_t number
               wire::address_range{plan.host_memory->base(), plan.host_memory->bytes()}},
       jobs_(plan.requests->capacity()),
       has_queues_(plan.device_memory->on_device()) {
-  around_.workers.push_back(this);
+  environment_.workers.push_back(this);
 }
 
 simulated_worker::~simulated_worker() {
   simulated_worker::end();
-  std::erase(around_.workers, this);
+  std::erase(environment_.workers, this);
 }
 
 void simulated_worker::becomes_ready() {
   signs_.has_spoken = true;
   spoken_ = [this] {
     is_ready();
-    around_.told->next_is_ready();
+    environment_.told->next_is_ready();
   };
 }
 
 void simulated_worker::fails_to_start(error why) {
   signs_.has_spoken = true;
   spoken_ = [this, why = std::move(why)]() mutable {
-    around_.told->next_fails(why.code, around_.time);
+    environment_.told->next_fails(why.code, environment_.time);
     fail(std::move(why));
   };
 }
@@ -138,7 +138,7 @@ void simulated_worker::begins(int number) {
   worker::job& j = *lane.queue.front();
   lane.queue.pop_front();
   lane.last_given = j.place;
-  const auto now_ns = std::chrono::nanoseconds(around_.time.time_since_epoch()).count();
+  const auto now_ns = std::chrono::nanoseconds(environment_.time.time_since_epoch()).count();
   std::optional<errc> passes;
   if (j.refused) {
     passes = j.refused->code;
@@ -149,9 +149,9 @@ void simulated_worker::begins(int number) {
   }
   if (passes && !has_queues_) return finish(lane, j, *passes, false);
   if (passes) {
-    around_.told->passes_over(j.ticket);
+    environment_.told->passes_over(j.ticket);
   } else {
-    around_.told->begins(j.ticket, requests_.alone(j.slot), around_.time);
+    environment_.told->begins(j.ticket, requests_.alone(j.slot), environment_.time);
   }
   lane.given.push_back({&j, passes});
   segment_->lanes[j.lane].started.store(j.place);
@@ -161,8 +161,8 @@ void simulated_worker::completes(int number, errc code) {
   lane_state& lane = lanes_[static_cast<std::size_t>(number)];
   const auto one = lane.given.front();
   lane.given.pop_front();
-  // What a failure leaves then, the program learns at a time that the model is not told.
-  if (around_.told->has_answer(one.what->ticket)) code = errc{};
+  // The program learns the traces of a failure then at a time that the model does not know.
+  if (environment_.told->has_answer(one.what->ticket)) code = errc{};
   finish(lane, *one.what, one.passes.value_or(code), !one.passes);
 }
 
@@ -180,7 +180,7 @@ void simulated_worker::finish(lane_state& lane, worker::job& j, errc code, bool 
     reply.reply_bytes = sizeof(answer);
     std::memcpy(reply.bytes, &answer, sizeof(answer));
   }
-  around_.told->completes(j.ticket, code);
+  environment_.told->completes(j.ticket, code);
   mark.replied.store(j.place);
   j.release_request();
   completed_[static_cast<std::size_t>(&lane - lanes_.data())].store(j.place);
@@ -207,7 +207,7 @@ void simulated_worker::ends(os::exit_report how, std::optional<std::uint32_t> re
   wire::crash_report& crash = segment_->crash;
   std::optional<std::uint64_t> named;
   if (reported_signal) {
-    // What is passed over does not run, so that no thread crashes in it.
+    // A skipped request does not run, so that no thread crashes in it.
     if (named_lane && !lanes_[static_cast<std::size_t>(*named_lane)].given.front().passes) {
       named = lanes_[static_cast<std::size_t>(*named_lane)].given.front().what->ticket;
       crash.has_ticket = 1;
@@ -216,7 +216,7 @@ void simulated_worker::ends(os::exit_report how, std::optional<std::uint32_t> re
     crash.from_outside = from_outside ? 1 : 0;
     crash.signal.store(*reported_signal);
   }
-  // Whoever sent the signal meant nobody: what ran is innocent.
+  // A signal from outside was not aimed at a request: none is to blame.
   named_ = from_outside ? std::nullopt : named;
   from_outside_ = from_outside;
   if (!how.signalled && called_.size() == 1) named_ = called_.front();
@@ -263,7 +263,7 @@ device_model::sign simulated_worker::sign() const {
 void simulated_worker::kill() noexcept {
   if (is_over_ || !serves()) return;
   killed_ = true;
-  stands_still_ = around_.told->worker_is_killed(sign(), around_.time);
+  stands_still_ = environment_.told->worker_is_killed(sign(), environment_.time);
 }
 
 os::exit_report simulated_worker::end() noexcept {
@@ -271,9 +271,9 @@ os::exit_report simulated_worker::end() noexcept {
     const bool served = serves();
     is_over_ = true;
     if (killed_) {
-      around_.told->worker_is_reaped(around_.time);
+      environment_.told->worker_is_reaped(environment_.time);
     } else if (served) {
-      around_.told->worker_is_lost(sign(), around_.time);
+      environment_.told->worker_is_lost(sign(), environment_.time);
     }
   }
   return report_.value_or(os::exit_report{.signalled = true, .code = SIGKILL});

@@ -22,18 +22,19 @@ class simulated_environment;
 /// A worker without a process: it reads the real mailbox and writes marks into a worker segment,
 /// one step at a time, and ends in every way that a process can end.
 ///
-/// Where the device has memory of its own it has queues, too: what it begins it gives to a queue,
-/// which does one after the other and goes on until the worker, once killed, is reaped.
+/// If the device has memory of its own it has queues, too: it gives begun requests to a queue,
+/// which runs one after the other and continues until the worker, once killed, is reaped.
 class simulated_worker final : public incarnation {
  public:
-  simulated_worker(const worker_plan& plan, std::uint64_t number, simulated_environment& around);
+  simulated_worker(const worker_plan& plan, std::uint64_t number,
+                   simulated_environment& environment);
   ~simulated_worker() override;
 
   /// It has the mailbox.
   [[nodiscard]] bool serves() const noexcept { return !killed_ && requests_.activated(number()); }
   [[nodiscard]] bool ended() const noexcept { return report_.has_value(); }
 
-  // What it does, for whoever plays it.
+  // The worker's actions, called by the test.
   void becomes_ready();
   void fails_to_start(error why);
   /// Takes up one request; false when there is none.
@@ -58,7 +59,7 @@ class simulated_worker final : public incarnation {
   void can_be_reaped() noexcept { signs_.ended = true; }
   [[nodiscard]] bool is_draining() const noexcept { return killed_ && !is_over_; }
 
-  // What the supervisor asks of it.
+  // The supervisor's calls.
   wire::worker_header* segment() const noexcept override { return segment_; }
   pid_t pid() const noexcept override { return 1'000'000 + static_cast<pid_t>(number()); }
   int control() const noexcept override { return socket_open_ ? 0 : -1; }
@@ -92,7 +93,7 @@ class simulated_worker final : public incarnation {
   void finish(lane_state& lane, worker::job& j, errc code, bool had_begun);
   [[nodiscard]] device_model::sign sign() const;
 
-  simulated_environment& around_;
+  simulated_environment& environment_;
   std::unique_ptr<std::byte, unmapped> pages_;
   wire::worker_header* segment_;
   std::span<wire::reply_slot> replies_;
@@ -115,7 +116,7 @@ class simulated_worker final : public incarnation {
   std::optional<std::uint64_t> named_;  // in its crash report, or the only one called
   std::vector<std::uint64_t> called_;
   bool from_outside_ = false;
-  std::function<void()> spoken_;  // what the supervisor hears next
+  std::function<void()> spoken_;  // the supervisor's next event
   worker_events signs_;
 };
 
@@ -148,7 +149,7 @@ class simulated_environment final : public supervisor_environment {
   std::vector<simulated_worker*> workers;
 };
 
-/// A device's memory that nobody ever touches.
+/// A device's memory that is never touched.
 class simulated_source final : public device_source {
  public:
   explicit simulated_source(bool one_process) {

@@ -12,7 +12,7 @@
 
 namespace troupe::model {
 
-// What the device thread does in one turn, with workers that do as the test says.
+// The turns of the device thread, with workers that the test controls.
 class DeviceTurns : public ::testing::Test {
  protected:
   void make(const device_config& config, bool own_memory = false) {
@@ -25,14 +25,14 @@ class DeviceTurns : public ::testing::Test {
     config.memory_limit_bytes = 64 << 20;
     config.backoff.jitter = 0;
     told_ = std::make_unique<device_model>(
-        device_model::limits{config.restarts, config.backoff, around_.time});
-    around_.told = told_.get();
+        device_model::limits{config.restarts, config.backoff, environment_.time});
+    environment_.told = told_.get();
     host_ = memory_pool::create(
                 {.space = memory_space::host, .limit_bytes = 1 << 20, .granule_bytes = 4096})
                 .value();
     chosen_backend backend{.plugin = "simulated", .description = {.name = "simulated"}};
     if (own_memory) backend.source = source_;
-    core_ = device_core::create_with(std::move(backend), 0, config, host_, around_).value();
+    core_ = device_core::create_with(std::move(backend), 0, config, host_, environment_).value();
     buffer_ =
         any_tensor::owned(core_->allocate(memory_space::device, 4096).value(), dtype::u8, {4096});
   }
@@ -43,20 +43,20 @@ class DeviceTurns : public ::testing::Test {
 
   void turn() { core_->watch().take_turn(); }
   void have_next_serve() {
-    around_.next()->becomes_ready();
+    environment_.next()->becomes_ready();
     turn();
-    ASSERT_NE(around_.serving(), nullptr);
+    ASSERT_NE(environment_.serving(), nullptr);
   }
-  // Where nothing runs there is nobody to name.
+  // If nothing runs there is no culprit.
   void lose_worker() {
-    around_.serving()->ends({.signalled = false, .code = 3}, {}, {}, false, false);
+    environment_.serving()->ends({.signalled = false, .code = 3}, {}, {}, false, false);
     turn();
   }
   void kill_worker() {
-    around_.serving()->ends({.signalled = true, .code = SIGKILL}, {}, {}, true, false);
+    environment_.serving()->ends({.signalled = true, .code = SIGKILL}, {}, {}, true, false);
     turn();
   }
-  // What whoever is answered finds of the device.
+  // The state of the device when an answer comes.
   struct view {
     device_health health;
     std::optional<pid_t> worker;
@@ -76,17 +76,17 @@ class DeviceTurns : public ::testing::Test {
     return found == answers_.end() ? std::nullopt : std::optional(found->second);
   }
   void have_it_begin(std::initializer_list<int> lanes_to_begin) {
-    while (around_.serving()->takes_up()) {
+    while (environment_.serving()->takes_up()) {
     }
     for (const int lane : lanes_to_begin)
-      around_.serving()->begins(lane);
+      environment_.serving()->begins(lane);
   }
   // Each has begun in a lane of its own, and the context is lost to one of them.
   void have_two_suspects() {
     send(0);
     send(1);
     have_it_begin({0, 1});
-    around_.serving()->loses_its_context();
+    environment_.serving()->loses_its_context();
     turn();
     have_next_serve();
   }
@@ -94,7 +94,7 @@ class DeviceTurns : public ::testing::Test {
   void have_it_crash(const use& request, const request_options& options = {}) {
     send(0, options, request);
     have_it_begin({0});
-    around_.serving()->ends({.signalled = true, .code = SIGSEGV}, SIGSEGV, 0, false, false);
+    environment_.serving()->ends({.signalled = true, .code = SIGSEGV}, SIGSEGV, 0, false, false);
     turn();
     ASSERT_EQ(answer_of(0), errc::device_fault);
     answers_.clear();
@@ -102,18 +102,18 @@ class DeviceTurns : public ::testing::Test {
   }
   void have_it_end_well(std::uint8_t lane) {
     have_it_begin({lane});
-    around_.serving()->completes(lane, errc{});
+    environment_.serving()->completes(lane, errc{});
     turn();
   }
   [[nodiscard]] std::vector<quarantined_request> quarantine() {
     return core_->completions().quarantine().list();
   }
   void reap_and_settle() {
-    around_.draining()->can_be_reaped();
+    environment_.draining()->can_be_reaped();
     turn();
   }
 
-  simulated_environment around_{0};
+  simulated_environment environment_{0};
   std::unique_ptr<device_model> told_;
   std::shared_ptr<memory_pool> host_;
   std::shared_ptr<simulated_source> source_ = std::make_shared<simulated_source>(false);

@@ -8,7 +8,7 @@
 
 namespace troupe::model {
 
-/// What the simulated device is asked: to use some places. Two of one number are the same request.
+/// The request of the simulated device: to use some places. Two of one number are the same request.
 struct use {
   using reply = std::int64_t;  ///< ten times the number
   static constexpr std::string_view name = "model.use";
@@ -28,7 +28,7 @@ struct use {
 };
 
 constexpr std::int32_t buffers = 3;
-constexpr std::int32_t cells = 4;  ///< of a buffer
+constexpr std::int32_t cells = 4;  ///< in a buffer
 constexpr std::int32_t lanes = 3;
 
 /// Some cells of a buffer.

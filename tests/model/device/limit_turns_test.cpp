@@ -14,16 +14,16 @@ TEST_F(DeviceTurns, AMissedDeadlineIsAnsweredAndWhatRunsGoesOn) {
   make({.standby = false});
   send(0, {.deadline = 10ms}, {.writes = {buffer_}});
   have_it_begin({0});
-  around_.time += 10ms;
+  environment_.time += 10ms;
   turn();
   EXPECT_EQ(answer_of(0), errc::deadline_exceeded);
   EXPECT_EQ(core_->watch().state(), device_state::ready);
   send(1, {}, {.reads = {buffer_}});
   have_it_begin({});
-  EXPECT_TRUE(around_.serving()->could_begin().empty()) << "it still writes what is read";
-  around_.serving()->completes(0, errc{});
+  EXPECT_TRUE(environment_.serving()->could_begin().empty()) << "it still writes what is read";
+  environment_.serving()->completes(0, errc{});
   have_it_begin({1});
-  around_.serving()->completes(1, errc{});
+  environment_.serving()->completes(1, errc{});
   turn();
   EXPECT_EQ(answer_of(1), errc{});
 }
@@ -31,15 +31,15 @@ TEST_F(DeviceTurns, AMissedDeadlineIsAnsweredAndWhatRunsGoesOn) {
 TEST_F(DeviceTurns, ARunLimitCountsFromWhenTheRequestIsSeenToRun) {
   make({.standby = false});
   send(0, {.run_limit = 10ms});
-  around_.time += 1s;
+  environment_.time += 1s;
   turn();
   have_it_begin({0});
   turn();
-  around_.time += 9ms;
+  environment_.time += 9ms;
   turn();
   ASSERT_EQ(core_->watch().state(), device_state::ready);
-  EXPECT_EQ(core_->watch().next_turn(), around_.time + 1ms);
-  around_.time += 1ms;
+  EXPECT_EQ(core_->watch().next_turn(), environment_.time + 1ms);
+  environment_.time += 1ms;
   turn();
   EXPECT_EQ(core_->watch().state(), device_state::recovering);
   EXPECT_EQ(answer_of(0), errc::device_fault);
@@ -51,15 +51,15 @@ TEST_F(DeviceTurns, WhatWaitsInAQueueForAnotherOneDoesNotRun) {
   send(1, {.run_limit = 10ms}, {.reads = {buffer_}});
   have_it_begin({0, 1});
   turn();
-  around_.time += 1s;
+  environment_.time += 1s;
   turn();
   ASSERT_EQ(core_->watch().state(), device_state::ready);
-  around_.serving()->completes(0, errc{});
+  environment_.serving()->completes(0, errc{});
   turn();
-  around_.time += 9ms;
+  environment_.time += 9ms;
   turn();
   ASSERT_EQ(core_->watch().state(), device_state::ready);
-  around_.time += 1ms;
+  environment_.time += 1ms;
   turn();
   EXPECT_EQ(core_->watch().state(), device_state::recovering);
 }
@@ -70,7 +70,7 @@ TEST_F(DeviceTurns, TheRunLimitOfTheDeviceIsThatOfWhoSaysNothing) {
   send(1, {.run_limit = std::chrono::nanoseconds::max()});
   have_it_begin({0, 1});
   turn();
-  around_.time += 1s;
+  environment_.time += 1s;
   turn();
   EXPECT_EQ(answer_of(0), errc::device_fault);
   EXPECT_EQ(answer_of(1), std::nullopt) << "it is run again";
@@ -82,8 +82,8 @@ TEST_F(DeviceTurns, AHangHidesNobodysDeadline) {
   send(1, {.deadline = 20ms});
   have_it_begin({0});
   turn();
-  const auto begin = around_.time;
-  around_.time += 15ms;
+  const auto begin = environment_.time;
+  environment_.time += 15ms;
   turn();
   ASSERT_EQ(core_->watch().state(), device_state::recovering);
   EXPECT_LE(core_->watch().next_turn(), begin + 20ms);
@@ -95,10 +95,10 @@ TEST_F(DeviceTurns, NobodyElseIsBlamedWhereTheCulpritOfAHangHasCompletedMeanwhil
   send(1);
   have_it_begin({0, 1});
   turn();
-  around_.time += 10ms;
+  environment_.time += 10ms;
   turn();
   EXPECT_EQ(answer_of(0), errc::device_fault);
-  around_.draining()->completes(0, errc{});
+  environment_.draining()->completes(0, errc{});
   reap_and_settle();
   EXPECT_EQ(answer_of(1), std::nullopt) << "it is run again";
 }

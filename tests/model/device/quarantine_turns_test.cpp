@@ -15,25 +15,25 @@ TEST_F(DeviceTurns, ARequestThatHasEndedTwoWorkersIsRefusedForAWhileAndThenTried
   const use bad{.number = 7};
   for (int i = 0; i < 2; ++i)
     have_it_crash(bad);
-  const auto begin = around_.time;
+  const auto begin = environment_.time;
   ASSERT_EQ(quarantine().size(), 1U);
   EXPECT_EQ(quarantine().front().faults, 2);
   EXPECT_EQ(quarantine().front().since, begin);
   EXPECT_EQ(quarantine().front().until, begin + 1s);
   EXPECT_NE(quarantine().front().request.find("number=7"), std::string::npos);
-  around_.time += 999ms;
+  environment_.time += 999ms;
   send(0, {}, bad);
   EXPECT_EQ(answer_of(0), errc::poisonous);
   answers_.clear();
 
-  around_.time += 1ms;
+  environment_.time += 1ms;
   send(0, {}, bad);
   send(1);
   send(2, {}, bad);
   EXPECT_EQ(answer_of(2), errc::poisonous) << "while it is being tried";
   have_it_begin({0});
-  EXPECT_TRUE(around_.serving()->could_begin().empty());
-  around_.serving()->completes(0, errc{});
+  EXPECT_TRUE(environment_.serving()->could_begin().empty());
+  environment_.serving()->completes(0, errc{});
   turn();
   EXPECT_EQ(answer_of(0), errc{});
   EXPECT_TRUE(quarantine().empty());
@@ -44,18 +44,18 @@ TEST_F(DeviceTurns, ATrialThatFailsDoublesTheTermAndOneThatTellsNothingIsRepeate
   const use bad{.number = 7};
   for (int i = 0; i < 2; ++i)
     have_it_crash(bad);
-  around_.time += 1s;
+  environment_.time += 1s;
   send(1, {.deadline = 1ms}, bad);
-  around_.time += 1ms;
+  environment_.time += 1ms;
   turn();
   ASSERT_EQ(answer_of(1), errc::deadline_exceeded);
   have_it_begin({});
-  ASSERT_TRUE(around_.serving()->could_begin() == std::vector<int>{1});
-  around_.serving()->begins(1);  // which passes it over
+  ASSERT_TRUE(environment_.serving()->could_begin() == std::vector<int>{1});
+  environment_.serving()->begins(1);  // which passes it over
   turn();
   have_it_crash(bad);
   EXPECT_EQ(quarantine().front().faults, 3);
-  EXPECT_EQ(quarantine().front().until, around_.time + 2s);
+  EXPECT_EQ(quarantine().front().until, environment_.time + 2s);
 }
 
 TEST_F(DeviceTurns, ARequestThatReadsNewContentIsAnotherOne) {
@@ -69,14 +69,14 @@ TEST_F(DeviceTurns, ARequestThatReadsNewContentIsAnotherOne) {
   EXPECT_TRUE(quarantine().empty());
   have_it_crash(reader);
   EXPECT_EQ(quarantine().size(), 1U) << "this one has read the same as the one before";
-  // What was sent to write before counts, done or not.
+  // Earlier writes count, done or not.
   send(1, {}, {.writes = {buffer_}});
   send(0, {}, reader);
   EXPECT_EQ(answer_of(0), std::nullopt);
 }
 
-// What lies in memory of the host the program may have written since, unless that is over for good,
-// as with the image of a kernel.
+// The program may have written host memory since, unless it never changes again, as the image of a
+// kernel.
 TEST_F(DeviceTurns, ARequestThatReadsHostMemoryIsKnownOnlyWhereThatNeverChanges) {
   make({.standby = false, .backoff = {.initial = 0ms}});
   const auto of_host = [this] {
@@ -93,14 +93,14 @@ TEST_F(DeviceTurns, ARequestThatReadsHostMemoryIsKnownOnlyWhereThatNeverChanges)
   EXPECT_EQ(quarantine().size(), 1U);
 }
 
-// The first fault of all finds content that nobody has counted yet.
+// The first fault of all begins the counting of content.
 TEST_F(DeviceTurns, WhatWasInFlightBehindTheFirstCulpritIsNewContentToo) {
   make({.standby = false, .backoff = {.initial = 0ms}});
   const use reader{.number = 7, .reads = {buffer_}};
   send(0, {}, reader);
   send(1, {}, {.writes = {buffer_}});
   have_it_begin({0});
-  around_.serving()->ends({.signalled = true, .code = SIGSEGV}, SIGSEGV, 0, false, false);
+  environment_.serving()->ends({.signalled = true, .code = SIGSEGV}, SIGSEGV, 0, false, false);
   turn();
   ASSERT_EQ(answer_of(0), errc::device_fault);
   answers_.clear();

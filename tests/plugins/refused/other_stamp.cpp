@@ -1,5 +1,5 @@
-// As a plugin that was built for another version, and by a compiler that lays things out otherwise.
-// Whoever calls anything of it instead of reading its stamp is found out.
+// A plugin that was built for another version, and by a compiler with another layout. Any call of
+// it, instead of reading its stamp, is detected.
 
 #include <troupe/base/export.hpp>
 #include <troupe/plugin/plugin_stamp.hpp>

@@ -1,4 +1,4 @@
-// What an actor does with a message, who runs it, and how it stops.
+// An actor's handling of a message, the thread that runs it, and how it stops.
 
 #include "counting_actor.hpp"
 #include "no_more_threads.hpp"
@@ -229,7 +229,7 @@ TEST(Stop, AnActorThatIsSpawnedAfterShutdownHasStopped) {
   EXPECT_TRUE(late.stopped());
   EXPECT_EQ(late.when_terminated().get().id, late.id());
   EXPECT_FALSE(late.tell(add{1}));
-  late = {};  // nobody else keeps it, so nothing may be left to do
+  late = {};  // the last reference, so nothing may be left to do
   EXPECT_EQ(kit.run_until_idle(), 0u);
 }
 

@@ -1,4 +1,4 @@
-// What a handler learns of its message besides the body, and handing it on.
+// A handler's view of its message besides the body, and delegating it.
 
 #include <troupe/core/system.hpp>
 #include <troupe/core/task.hpp>

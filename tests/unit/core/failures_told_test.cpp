@@ -1,4 +1,4 @@
-// Failures that nobody has decided on: what becomes of the actor, and who hears of it.
+// Failures without the program's decision: the fate of the actor, and the reports.
 
 #include "supervised.hpp"
 
@@ -132,7 +132,7 @@ TEST(Failures, ANullDeciderIsTheDefault) {
   EXPECT_EQ(told->size(), 1u);
 }
 
-// What follows from a failure ---------------------------------------------------------------------
+// Consequences of a failure -----------------------------------------------------------------------
 
 struct later {};
 // Keeps its promises until it ends.

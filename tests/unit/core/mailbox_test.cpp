@@ -28,7 +28,7 @@ constexpr message_type numbered_type{"numbered", nullptr, nullptr};
 struct numbered final : message {
   numbered() noexcept : message(numbered_type) { bytes = 8; }
   std::size_t sender = 0;
-  int number = 0;  // plain: whoever pops it must see it
+  int number = 0;  // plain: the thread that pops it must see it
   bool seen = false;
 };
 
@@ -103,7 +103,7 @@ TEST_F(ActorMailbox, GivesEachMessageOnceAndASendersInOrderWhoeverReceives) {
             look_at(*m);
             received.fetch_add(1, std::memory_order_relaxed);
           }
-          box.publish_room();
+          box.publish_capacity();
           receiving.store(false, std::memory_order_release);
         }
       });
@@ -128,14 +128,14 @@ TEST_F(ActorMailbox, WakesWhoeverSleepsForRoom) {
         for (numbered& m : std::span(mine).first(some)) {
           fill(mine, m);
           while (!box.push(m).accepted)
-            box.await_room(m);
+            box.await_capacity(m);
         }
       });
     }
     for (std::int64_t received = 0; received < some * std::int64_t{senders};) {
       message* m = box.pop();
       if (m == nullptr) {
-        box.publish_room();
+        box.publish_capacity();
         std::this_thread::yield();
         continue;
       }

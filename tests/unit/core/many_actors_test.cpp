@@ -7,8 +7,8 @@
 #include <ctime>
 #include <ostream>
 
-// What happens to one of very many actors costs no more than where there are few, and nothing is
-// kept of those that came and went.
+// An event of one of very many actors costs no more than among few, and nothing is kept of those
+// that came and went.
 namespace troupe {
 namespace {
 
@@ -201,7 +201,7 @@ TEST(DeathWatch, TellsAFunctionWhoseOwnFutureNobodyKeeps) {
   EXPECT_EQ(told, 100);
 }
 
-// Whoever ends first, while the other looks for its watch.
+// One ends first, while the other looks for its watch.
 TEST(DeathWatch, EndsFromBothSidesAtOnce) {
   constexpr int rounds = test::under_sanitizers ? 200 : 2'000;
   troupe::system system({.threads = 2});

@@ -1,4 +1,4 @@
-// Whose turn it is on the threads of a pool.
+// The order of turns on the threads of a pool.
 
 #include "under_sanitizers.hpp"
 
@@ -31,7 +31,7 @@ class flag_setter final : public actor {
   std::atomic<bool>* flag_;
 };
 
-// Nobody is woken for what the turn that is running makes ready: somebody has to look.
+// No thread is woken for an actor that the running turn makes ready: some thread has to look.
 class waits_in_vain final : public actor {
  public:
   waits_in_vain(std::vector<actor_ref<flag_setter>> others, std::atomic<bool>* flag)
@@ -63,7 +63,7 @@ TEST(Pool, RunsOnAnotherThreadWhatATurnThatDoesNotEndHasMadeReady) {
   }
 }
 
-// All in one thread, so that nobody is late for another reason.
+// All in one thread, so that no turn is late for another reason.
 struct fairness {
   std::int64_t handled = 0;  // by all that are busy
   std::int64_t longest = 0;  // until a quiet one had its turn

@@ -96,7 +96,7 @@ class SelfWait : public ::testing::TestWithParam<way_to_run> {
   }
   std::string told(how::way by) {
     auto answer = actor_.ask(how{by});
-    // What waits for itself for good ends neither by itself nor with its system.
+    // An actor that waits for itself for good ends neither by itself nor with its system.
     if (!answer.wait_for(20s)) std::abort();
     return answer.get();
   }

@@ -1,4 +1,4 @@
-// Turns that sleep, in as many threads as the pool has: what they sleep for gets a thread.
+// Turns that sleep, in as many threads as the pool has: the actors they sleep for get a thread.
 
 #include "no_more_threads.hpp"
 #include "under_sanitizers.hpp"

@@ -139,8 +139,8 @@ class never_idle : public actor {
   void handle(nothing) { reference(this).tell(nothing{}); }
 };
 
-// It stops in the very message that uses up its turn, and is told to stop once more meanwhile:
-// nothing may be run of it any more, because nobody keeps it.
+// It stops in the very message that uses up its turn, and is told to stop once more meanwhile: no
+// more work of it may run, because nothing keeps it alive.
 TEST(Stress, AnActorThatStopsAsItsTurnIsUsedUpIsNotRunAgain) {
   system s({.threads = 1, .throughput = 1, .drain = 1s});
   for (int i = 0; i < 2; ++i)

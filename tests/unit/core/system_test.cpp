@@ -1,4 +1,4 @@
-// What a system tells of its actors, and trees and chains of them that are deep.
+// A system's reports on its actors, and trees and chains of them that are deep.
 
 #include "counting_actor.hpp"
 #include "under_sanitizers.hpp"

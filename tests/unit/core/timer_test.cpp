@@ -1,4 +1,4 @@
-// What an actor puts off: timers and its stash.
+// Deferred work of an actor: timers and its stash.
 
 #include "counting_actor.hpp"
 #include "no_more_threads.hpp"

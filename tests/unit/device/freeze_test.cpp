@@ -192,7 +192,7 @@ TEST_F(DeviceFreeze, IsRefusedWhereTheSystemHasNoRoomForIt) {
                                    .memory_limit_bytes = granule,
                                    .lane_threads = 1});
   const auto t = mine.tensor<float>({1024}, initial::undefined, placement::own).value();
-  // What a thread allocates first would take a mapping, too: also that of the continuations.
+  // A thread's first allocation would take a mapping, too: also that of the continuations.
   EXPECT_EQ(code(scale(mine, t)), errc{});
   const auto has_allocated = std::make_shared<std::atomic<bool>>(false);
   mine.watch_generation([has_allocated](std::optional<std::uint64_t>) {

@@ -14,8 +14,8 @@
 
 namespace troupe::testing_interrupts {
 
-/// Holds threads up for a moment, at whatever instruction they are, while others go on: what
-/// happens between two instructions once in a million times otherwise happens in every second test.
+/// Holds threads up for a moment, at any instruction, while others continue: an event between two
+/// instructions that otherwise happens once in a million times happens in every second test.
 class interrupter {
  public:
   interrupter() {

@@ -114,7 +114,7 @@ TEST(DeviceMailbox, TicketsOfFourSendersReachAReaderInOrderAndComplete) {
             std::this_thread::yield();
             slot = box->take_slot();
           }
-          // Plain data, visible to whoever sees the entry.
+          // Plain data, visible to a thread that sees the entry.
           box->header(*slot).operation = t;
           box->header(*slot).spill_offset = i;
           box->publish(*slot, static_cast<std::uint8_t>(t));

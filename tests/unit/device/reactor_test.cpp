@@ -125,7 +125,7 @@ TEST_F(DeviceReactor, AContinuationIsHeardOfWhereverItInterruptsWhoeverDrives) {
       while (state.load() != driving::none)
         std::this_thread::yield();
     }
-    // In flight, and nobody drives: a completion wakes the device thread, or it is awake already.
+    // In flight, without a driver: a completion wakes the device thread, or it is awake already.
     const bool prompt = (requests_->waits().load() & wire::wait_prompt) != 0;
     if (!device_thread_is_woken() && !prompt) ++unheard;
     complete(0, static_cast<std::uint64_t>(round));
@@ -202,7 +202,7 @@ TEST_F(DeviceReactor, AnswersEachRequestOnceWhoeverDrives) {
   constexpr std::uint64_t each = 5'000 * scale;
   std::array<std::atomic<std::uint64_t>, threads> answers{};
   std::atomic<int> out_of_order{0};
-  // By place in the lane. Plain: what a worker has done is visible to whoever is answered.
+  // By place in the lane. Plain: a worker's writes are visible to the receiver of the answer.
   std::array<std::vector<std::uint64_t>, threads> work;
   work.fill(std::vector<std::uint64_t>(each));
   std::jthread worker([&] {

@@ -170,7 +170,7 @@ TEST(Judge, KeepsItsPromisesWhateverWasInFlight) {
 }
 
 TEST(Judge, NoRequestEndsMoreThanTwoWorkers) {
-  // Whatever safe request runs whenever workers are lost, without ever being named.
+  // A safe request may run whenever workers are lost, without ever being named.
   std::vector<request_at_loss> requests{request(1, started, safe), request(2, started, safe)};
   int lost = 0;
   while (!requests.empty()) {

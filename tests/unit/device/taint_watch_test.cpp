@@ -108,7 +108,7 @@ TEST_F(TaintWatch, AnOverwriteThatDoesNotRunDefinesNothing) {
   const auto copy = in_flight({reads(a), writes(b)});
   const auto reader = in_flight({reads(b)});
   end(overwrite, false);
-  EXPECT_TRUE(watch_.take_disappointment());
+  EXPECT_TRUE(watch_.take_invalidation());
   EXPECT_FALSE(watch_.screen(copy).empty()) << "nobody is going to overwrite it any more";
   EXPECT_FALSE(succeeds(copy)) << "it ran meanwhile";
   EXPECT_TRUE(tainted(b));

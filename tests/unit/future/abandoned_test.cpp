@@ -1,4 +1,4 @@
-// A promise hears that nobody waits for it any more, however far away that was.
+// A promise learns that its answer is not awaited any more, however far away the waiter was.
 
 #include <troupe/core/system.hpp>
 #include <troupe/core/task.hpp>

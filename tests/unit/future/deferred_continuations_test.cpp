@@ -12,8 +12,7 @@
 namespace troupe {
 namespace {
 
-// What a thread completes while it holds continuations up, as a device thread in the middle of
-// something does.
+// Completions of a thread while it defers continuations, as a device thread does during its work.
 class PutOff : public testing::Test {
  protected:
   future<void> after(promise<int>& p, int number) {

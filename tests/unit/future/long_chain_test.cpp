@@ -99,7 +99,7 @@ class questions {
   [[nodiscard]] int now() const { return states_.now; }
 
  private:
-  // Of the futures that come from a question's.
+  // The driver of the futures that come from a question's.
   struct counter final : completion_driver {
     void drive_until(const future_state_base&,
                      std::chrono::steady_clock::time_point) noexcept override {}
@@ -212,7 +212,7 @@ TEST(LongChain, OfAsksInContinuationsRuns) {
   EXPECT_EQ(ask_again(system.spawn<asks_itself>(), long_enough / 2).get(), 0);
 }
 
-// Whoever waits for an idle actor runs it.
+// The thread that waits for an idle actor runs it.
 class waits_for_the_next final : public actor {
  public:
   explicit waits_for_the_next(std::vector<actor_ref<waits_for_the_next>> next)

@@ -187,7 +187,7 @@ TEST_F(JitArguments, ATileIsRefusedThatNoTensorMapDescribes) {
   refused(spaces_.tensor(0, dtype::f32, {}), {}, errc::layout_unsupported, "0 dimensions");
 }
 
-// Whatever comes as codes, values and tiles is refused or read within its bounds.
+// Any codes, values and tiles are refused or read within their bounds.
 TEST_F(JitArguments, OfBrokenBytesAreRefused) {
   launch sent = valid({reads(spaces_.tensor(0, dtype::f32, {4, 8})), 7,
                        reads_tile(spaces_.tensor(0, dtype::f32, {4, 8}), {.box = {2, 8}})});

@@ -100,7 +100,7 @@ TEST_F(JitDiskCache, DropsWhatIsNoFileOrTooLongForTheFolder) {
   ASSERT_EQ(::mkfifo(file_of(key(1)).c_str(), 0600), 0);
   EXPECT_EQ(cache.find(key(1)).what, state::damaged) << "nobody waits for its writer";
   EXPECT_FALSE(fs::exists(file_of(key(1))));
-  // A head that fits a content that nobody has memory for.
+  // A valid head for a content that does not fit in memory.
   cache.keep(key(2), content(50, 3));
   constexpr std::uint64_t bytes = std::uint64_t{1} << 40;
   std::fstream file(file_of(key(2)), std::ios::in | std::ios::out | std::ios::binary);

@@ -1,5 +1,5 @@
-// A libnvrtc.so.13 that does to its process what its source says: what no compiler should, and some
-// do. A source that says nothing of the kind is its own image.
+// A libnvrtc.so.13 that treats its process as its source says: as no compiler should, and some do.
+// Any other source is its own image.
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@ struct program {
   std::vector<std::string> names;
 };
 
-/// What a handle of the library is.
+/// The object behind a handle of the library.
 program& at(void* handle) { return *static_cast<program*>(handle); }
 
 std::vector<void*> eaten;

@@ -1,4 +1,4 @@
-// What a compiler may do to its own process, and what a program hears of it. The compiler is a fake
+// A compiler's misbehaviour in its own process, and the program's errors. The compiler is a fake
 // that does as its source says, so this needs no NVRTC.
 
 #include "device/selection/locate.hpp"
@@ -87,7 +87,7 @@ TEST_F(JitLimits, ACrashIsAnErrorThatNamesTheSignal) {
   EXPECT_EQ(c.statistics().failed, test::under_sanitizers ? 1u : 4u);
 }
 
-// Then nobody hears how a child has ended.
+// Then the exit status of a child is lost.
 TEST_F(JitLimits, ACrashIsNoBreachOfProtocolWhereSigchldIsIgnored) {
   if (test::under_sanitizers) GTEST_SKIP() << "it tells otherwise";
   compiler c(config());

@@ -37,8 +37,8 @@ fft::transform transform_of(fft::kind kind, int rank, const any_tensor& in, cons
   return fft::lay_out(t, in, out);
 }
 
-/// Where the numbers of all transforms lie in one operand, each transform's in the order of its
-/// indices, the transforms in any.
+/// The positions of the numbers of all transforms in one operand, each transform's in the order of
+/// its indices, the transforms in any order.
 using placement = std::vector<std::vector<std::int64_t>>;
 
 placement sorted(placement p) {

@@ -34,7 +34,7 @@ class FftRestart : public testing::Test {
   }
 
   /// Transforms of two kinds and several lengths, each to a place of its own; the worker is killed
-  /// `after` they were sent, unless that is zero. What they wrote.
+  /// `after` they were sent, unless that is zero. \returns their results
   std::vector<std::complex<float>> transform(std::chrono::microseconds after) {
     std::vector<tensor<std::complex<float>>> to;
     std::vector<future<void>> done;

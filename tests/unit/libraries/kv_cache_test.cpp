@@ -1,4 +1,5 @@
-// Keys and values in pages: what sequences share, and that they outlive lost workers bit for bit.
+// Keys and values in pages: sharing between sequences, and that they outlive lost workers bit for
+// bit.
 
 #include <troupe/device/device.hpp>
 #include <troupe/device/mapped_tensor.hpp>
@@ -82,7 +83,7 @@ class KvCache : public testing::Test {
     return step->commit();
   }
 
-  /// What a sequence holds in a layer, token by token.
+  /// The content of a sequence in a layer, token by token.
   std::vector<number> content(const kv_cache& c, kv_sequence one, std::int64_t layer, bool key) {
     std::vector<number> all;
     const std::int64_t tokens = c.length(one).value();

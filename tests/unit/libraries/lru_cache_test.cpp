@@ -41,7 +41,7 @@ TEST(LruCache, IsBoundedInBytesButKeepsTheLastOne) {
   EXPECT_EQ(kept.size(), 2u);
   EXPECT_EQ(kept.add(key_of(4), 4, 200), 4);
   EXPECT_EQ(kept.size(), 1u);
-  kept.add(key_of(5), 5, 10);  // what the large one took is free again
+  kept.add(key_of(5), 5, 10);  // the large one's bytes are free again
   kept.add(key_of(6), 6, 10);
   EXPECT_EQ(kept.size(), 2u);
 }

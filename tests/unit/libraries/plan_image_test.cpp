@@ -1,4 +1,4 @@
-// The bytes of a compiled plan: what is read back is what was written, and other bytes are no plan.
+// The bytes of a compiled plan: reading returns the written plan, and other bytes are no plan.
 
 #include "libraries/dnn/cuda/plan/plan_image.hpp"
 

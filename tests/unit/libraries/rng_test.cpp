@@ -1,4 +1,4 @@
-// What both backends make random numbers of, against published figures and the C++ library.
+// The random numbers of both backends, against published figures and the C++ library.
 
 #include "libraries/rng/cpu/engines.hpp"
 #include "libraries/rng/shared/continuous_samplers.hpp"
@@ -173,8 +173,7 @@ TEST(Sobol, StartsAsPublished) {
   }
 }
 
-// Of 2^k consecutive points from the first, each of 2^k equal intervals has one, in every
-// dimension.
+// Each of 2^k equal intervals has one of 2^k consecutive points from the first, in every dimension.
 template <class Integer>
 void expect_stratified(bool scrambled) {
   constexpr std::int64_t dimensions = rng::most_dimensions;

@@ -25,7 +25,7 @@ TEST(SparseMatrix, HasTheExtentsThatFollowFromItsTensors) {
   const auto ell = sparse_matrix::blocked_ell(8, device.tensor<std::int32_t>({3, 2}).value(),
                                               numbers(device, {6, 4}));
   EXPECT_EQ(ell.rows, 6);
-  // What is no matrix is refused by requests, and has extents of 0 here.
+  // Requests refuse an invalid matrix, and it has extents of 0 here.
   EXPECT_EQ(sparse_matrix::csr(7, {}, {}, {}).rows, 0);
   EXPECT_EQ(sparse_matrix().stored(), 0);
 }

@@ -20,7 +20,7 @@ TEST(SquareSums, HaveTheRootOfNumbersOfAnySize) {
     const double spread = between(0, round % 3 == 0 ? 1200 : 10);
     square_sums even;
     square_sums odd;
-    long double squares = 0;  // whose exponents hold every square
+    long double squares = 0;  // its exponents hold every square
     for (int i = 0; i < 1 + round % 7; ++i) {
       const double x = std::exp2(std::min(exponent + between(-spread, spread), 1020.0));
       (i % 2 == 0 ? even : odd).add_square_of(i % 2 == 0 ? x : -x);

@@ -55,7 +55,7 @@ moves every_move(const any_tensor& from, const any_tensor& to) {
   return all;
 }
 
-/// What the threads of a launch do, one after the other.
+/// The moves of a launch's threads, one after the other.
 moves mapped(const strided_map& map) {
   moves all;
   const auto add = [&](std::int64_t from, std::int64_t to) {

@@ -99,7 +99,7 @@ TEST(Arena, WhatIsFreeToTheLastGranuleCanBeTakenTightly) {
   EXPECT_EQ(a.largest_free_bytes(), 17 * granule);
 }
 
-/// What an arena may do, written down as plainly as can be: the pieces that are out, by offset.
+/// The rules of an arena in the plainest form: the pieces in use, by offset.
 class model {
  public:
   void took(const arena& a, std::uint64_t asked, arena::piece p) {

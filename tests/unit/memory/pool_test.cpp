@@ -125,7 +125,7 @@ TEST(MemoryPool, OutOfMemoryCountsWhatWasGivenBackAsOne) {
       "bytes, memory_limit_bytes 16384");
 }
 
-// Whoever gets a buffer anew sees nobody at it any more, whichever thread was the last.
+// The new owner of a buffer sees no other user, whichever thread was the last.
 TEST(MemoryPool, ABufferHasOneOwnerHoweverManyThreadsLetGoOfIt) {
   constexpr int each = 5'000;
   constexpr std::size_t threads = 3;

@@ -87,8 +87,8 @@ TYPED_TEST(SmallFloat, EveryPatternHasItsDefinedValueAndComesBackUnchanged) {
 }
 
 /// The nearest pattern to a finite `x` ≥ 0, ties to the even one, found by looking at both
-/// neighbours. What lies at or above the middle between the largest value and the next one (were
-/// there one) is the pattern after the largest.
+/// neighbours. From the middle between the largest value and the next one (if there were one) on,
+/// it is the pattern after the largest.
 template <class Small>
 std::uint32_t nearest(double x) {
   using w = width<Small>;

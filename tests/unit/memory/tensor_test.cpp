@@ -116,7 +116,7 @@ TEST_F(TensorView, ReshapeIsNotFooledByNegativeExtentsOrByOverflow) {
 }
 
 TEST_F(TensorView, AsStridedStaysWithinTheBuffer) {
-  const any_tensor t = make({100});  // of a buffer of 65 536 bytes: 16 384 floats
+  const any_tensor t = make({100});  // its buffer has 65 536 bytes: 16 384 floats
   const list across{128};
   EXPECT_TRUE(t.as_strided({128}, across));
   EXPECT_EQ(code(t.as_strided({129}, across)), errc::invalid_argument);

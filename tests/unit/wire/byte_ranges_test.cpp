@@ -11,7 +11,7 @@ namespace troupe::wire {
 namespace {
 
 using ranges = std::vector<byte_range>;
-using bytes = std::set<std::pair<std::uint64_t, std::uint64_t>>;  // of a buffer each
+using bytes = std::set<std::pair<std::uint64_t, std::uint64_t>>;  // buffer and byte
 
 bytes bytes_of(const ranges& list) {
   bytes all;

@@ -152,7 +152,7 @@ TEST_F(WireCodec, PrintsTheRequestWithItsNumbers) {
       "numbers=[3 numbers] scalars=[2 scalars]");
 }
 
-/// Encodes a request that lies in memory which nobody may write.
+/// Encodes a request in memory that is read-only.
 template <class Request>
 void send_unwritable(const Request& r, two_spaces& spaces) {
   const std::size_t page = 4096;

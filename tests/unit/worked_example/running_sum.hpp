@@ -18,8 +18,7 @@ struct running_sum {
   static void describe(troupe::description<running_sum>& d);
 };
 
-/// Lists the executors: what a worker calls, and what `worker_entry` and `own_operations` are
-/// given.
+/// Lists the executors, which a worker calls. Pass it to `worker_entry` and `own_operations`.
 void add_operations(troupe::operation_table& operations);
 
 }  // namespace worked_example

@@ -1,4 +1,4 @@
-// What everyone's test of an operation states.
+// The claims of every test of an operation.
 #include "running_sum.hpp"
 
 #include <troupe/device/device.hpp>
@@ -17,8 +17,8 @@
 namespace worked_example {
 namespace {
 
-/// A request that counts how often it is checked, and is valid in this process only: what a worker
-/// process says of it shows that it has looked for itself.
+/// A request that counts how often it is checked, and is valid only in this process: a worker
+/// process's refusal shows that it has checked by itself.
 struct doubted_sum {
   static constexpr std::string_view name = "signal.doubted_sum";
   using reply = double;
@@ -145,7 +145,7 @@ TEST_P(RunningSum, IsRunAgainWhereItsWorkerIsKilledInTheMiddleOfIt) {
   for (float& element : x.elements())
     element = 1.0f;
   ASSERT_TRUE(device.wait_until_ready());
-  // Until the kill came before the end: what has completed is not run again.
+  // Until the kill came before the end: a completed request is not run again.
   for (int tries = 0; device.statistics().replayed == 0 && tries < timeout; ++tries) {
     std::atomic_ref first(y[0]);
     first = 0.0f;

@@ -1,5 +1,5 @@
-// The memory in which a program keeps what workers leave: whatever becomes of its writers, what is
-// read is what was published, or nothing.
+// The memory in which a program keeps data of workers: even if its writers die, a read
+// returns published data, or nothing.
 
 #include "wire/blob_memory.hpp"
 
@@ -104,8 +104,8 @@ TEST_F(BlobMemory, RefusesWhatFindsNoRoomAndKeepsTheRest) {
 
 TEST_F(BlobMemory, OfAWriterThatDiesInBetweenIsAsBefore) {
   ASSERT_TRUE(blobs_.publish(bytes("a"), content(100, 1)));
-  header_->used.fetch_add(4096);                         // bytes that nobody writes
-  header_->entries[1].what = wire::blob_entry::claimed;  // an entry that nobody fills in
+  header_->used.fetch_add(4096);                         // bytes that are never written
+  header_->entries[1].what = wire::blob_entry::claimed;  // an entry that is never filled in
   ASSERT_TRUE(blobs_.publish(bytes("b"), content(100, 2)));
   EXPECT_EQ(blobs_.find(bytes("a"))->content, content(100, 1));
   EXPECT_EQ(blobs_.find(bytes("b"))->content, content(100, 2));
@@ -164,7 +164,7 @@ class BlobKeeper : public BlobMemory {
     return worker::blob_keeper(map(), worker::blob_keeper::kept_in::memory_and_folder);
   }
   void forget() { std::memset(pages_.address(), 0, size); }
-  /// What another worker, which ends then, answers.
+  /// The answer of another worker, which ends then.
   template <class Ask>
   int as_another(Ask ask) {
     const pid_t child = ::fork();
@@ -236,7 +236,7 @@ TEST_F(BlobKeeper, GivesNobodyWhatAWorkerDiedOfLoading) {
       EXPECT_FALSE(first.find(bytes("a")));
     }
     EXPECT_TRUE(std::filesystem::is_empty(path_ / "troupe" / "blobs")) << "nor later programs";
-    // What is made anew is another.
+    // A blob made again is a different one.
     ASSERT_TRUE(first.publish(bytes("a"), content(500, 2)));
     EXPECT_EQ(first.find(bytes("a")), content(500, 2));
     EXPECT_TRUE(first.begin_loading(bytes("a"), content(500, 2)));

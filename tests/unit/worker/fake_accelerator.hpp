@@ -48,7 +48,7 @@ class fake_lane final : public accelerator_lane {
     return check();
   }
 
-  /// What an executor calls; `work` runs on the lane's thread.
+  /// Called by executors; `work` runs on the lane's thread.
   void enqueue(std::function<void()> work);
   /// For work that blocks: true once it has to give up.
   [[nodiscard]] bool ended() const noexcept;
@@ -64,8 +64,8 @@ class fake_lane final : public accelerator_lane {
   std::shared_ptr<kept_blobs> blobs_;
   std::vector<std::byte> room_;
   std::vector<std::byte> host_room_;
-  std::uint64_t enqueued_ = 0;  // counted by whoever enqueues
-  // Release: what was done is visible to whoever sees the count. Outlives the lane, as an event
+  std::uint64_t enqueued_ = 0;  // counted by the enqueuing thread
+  // Release: a thread that sees the count sees the work. Outlives the lane, as an event
   // that another lane waits for does.
   std::shared_ptr<std::atomic<std::uint64_t>> done_ =
       std::make_shared<std::atomic<std::uint64_t>>(0);
@@ -110,7 +110,7 @@ class fake_accelerator final : public accelerator {
   std::atomic<bool> fails_to_mark{false};
   std::atomic<bool> fails_the_check{false};
 
-  std::shared_ptr<kept_blobs> blobs;  ///< of lanes; set before there are any
+  std::shared_ptr<kept_blobs> blobs;  ///< for lanes; set before there are any
 
   std::atomic<int> entered{0};
   std::atomic<int> lanes{0};
@@ -172,7 +172,7 @@ inline result<void> fake_lane::mark_aside(std::uint64_t* where, std::uint64_t va
   const int before = device_.marks_aside.fetch_add(1);
   if (!aside_) aside_ = std::make_unique<fake_lane>(device_, number_);
   aside_->follow(*this);
-  // As late as never on a GPU, so that whoever does not wait for it is found out.
+  // Extremely late compared with a GPU, so that code that does not wait for it fails.
   const std::chrono::microseconds late(before * 389 % 1'000);
   aside_->enqueue([late] { std::this_thread::sleep_for(late); });
   aside_->store(where, value);

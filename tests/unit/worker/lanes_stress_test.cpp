@@ -41,7 +41,7 @@ struct raise {
 result<std::int64_t> run_raise(const raise& r, lane_context&) {
   for (std::int64_t i = 0; i < r.pauses; ++i)
     detail::pause_cpu();
-  // Plain: what orders the requests must order this.
+  // Plain: the order of the requests must order this.
   auto* const count = reinterpret_cast<std::int64_t*>(r.cell.address());
   return ++*count;
 }

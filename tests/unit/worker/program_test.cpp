@@ -1,5 +1,5 @@
-// A worker believes its program as little as that believes it: what cannot be ends it, with a word
-// why and no crash.
+// A worker trusts its program as little as the program trusts it: an invalid message ends it, with
+// a reason and no crash.
 
 #include "device/submission/mailbox.hpp"
 #include "os/event.hpp"
@@ -68,7 +68,7 @@ class HostileProgram : public testing::Test {
     message.lane_threads = 2;
     message.worker = 1;
     message.mailbox_bytes = mailbox_->total_bytes();
-    // Where pools lie, which is free under every sanitizer.
+    // The region of pools, which is free under every sanitizer.
     message.ranges[0] = {0x7e90'0000'0000, space_bytes};
     message.ranges[1] = {0x7e90'4000'0000, space_bytes};
     return message;

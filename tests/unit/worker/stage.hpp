@@ -147,7 +147,7 @@ class stage {
     return slot;
   }
 
-  /// The same for one whose end nobody waits for.
+  /// The same for a request without a waiter.
   std::uint16_t tell(step r, std::uint8_t lane) {
     return send_marked(std::move(r), lane, wire::end_mark::shared);
   }
@@ -172,7 +172,7 @@ class stage {
     return reinterpret_cast<wire::reply_slot*>(segment + 1)[slot];
   }
 
-  /// What a device thread would sleep on.
+  /// The eventfd of a device thread.
   [[nodiscard]] int wakes() const noexcept { return wakes_.get(); }
 
   journal steps;
@@ -182,7 +182,7 @@ class stage {
   std::optional<worker::inbox> inbox;
   std::optional<worker::outbox> outbox;
   std::atomic<std::uint64_t> memory_version{0};
-  int submitters = 0;               ///< of an accelerator
+  int submitters = 0;               ///< the accelerator's
   std::vector<warm_up_lane*> cold;  ///< the same
   std::size_t warm_lanes = 3;
   std::atomic<int> warm{0};  ///< how often the worker has said so

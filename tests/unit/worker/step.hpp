@@ -37,7 +37,7 @@ struct step {
   }
 };
 
-/// What the steps of the running test have done; one test at a time.
+/// The records of the running test's steps; one test at a time.
 struct journal {
   static constexpr std::size_t most = 64;
 

@@ -23,7 +23,7 @@ struct waiting_step {
   any_tensor reads{};
   any_tensor writes{};
   std::int64_t number = 0;
-  bool hold = false;  ///< what it enqueues lasts until the test lets it go on
+  bool hold = false;  ///< its enqueued work lasts until the test lets it continue
 
   static void describe(description<waiting_step>& d) {
     d.about("Waits for what it has enqueued.");
@@ -35,7 +35,7 @@ struct waiting_step {
 };
 
 std::mutex callers_mutex;
-std::set<std::thread::id> callers;  // of executors that wait
+std::set<std::thread::id> callers;  // the threads of executors that wait
 std::atomic<int> calling{0};
 
 result<void> call_and_wait(void*, const void* request, lane_context& where, std::byte* reply) {

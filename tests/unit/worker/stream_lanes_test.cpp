@@ -160,7 +160,7 @@ TEST_F(WorkerStreamLanes, AFailingRequestFailsAloneWhateverItDoes) {
   EXPECT_EQ(losses_, 0);
 }
 
-// What an accelerator may make a failure of has its success written before it runs.
+// A request that an accelerator may turn into a failure has its success written before it runs.
 TEST_F(WorkerStreamLanes, WhatFailsLateKeepsNothingOfAFailureInItsSlot) {
   stage_.operations.insert(
       {.type = &request_type_of<step>(), .run = &enqueue_step, .fails_late = true});

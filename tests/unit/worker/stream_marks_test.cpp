@@ -7,7 +7,7 @@ namespace {
 
 using namespace testing_worker;
 
-/// What is sent before the worker starts is in its hands all at once.
+/// Requests sent before the worker starts are all in its hands at once.
 class WorkerStreamMarks : public WorkerStreamLanes {
  protected:
   int marks_for(std::uint8_t lane, std::uint64_t requests) {
@@ -75,7 +75,7 @@ TEST_F(WorkerStreamMarks, TellARequestThatUpdatesInPlaceFromItsNeighbours) {
   EXPECT_EQ(device_.marks, 3);
 }
 
-// What its kernels find out must not be taken for another one's.
+// A finding of its kernels must not be taken for another one's.
 TEST_F(WorkerStreamMarks, AreNotSharedByARequestThatMayFailLate) {
   operation late = *stage_.operations.find(request_type_of<step>().id);
   late.fails_late = true;

@@ -13,8 +13,8 @@ namespace {
 
 using namespace testing_worker;
 
-/// Updates `b` from itself and `a`, and writes `c`: what comes out tells what went in. Each is a
-/// list of one, because those may share elements, as pieces that are drawn at random do.
+/// Updates `b` from itself and `a`, and writes `c`: the results show the inputs. Each is a list of
+/// one, because those may share elements, as pieces that are drawn at random do.
 /// Some of them are called by executors that wait for their lane.
 template <bool Waits>
 struct mix {

@@ -10,7 +10,7 @@ namespace {
 
 using namespace testing_worker;
 
-/// Three threads enqueue. What is sent before the worker starts is in its hands all at once.
+/// Three threads enqueue. Requests sent before the worker starts are all in its hands at once.
 class WorkerSubmitters : public WorkerStreamLanes {
  protected:
   WorkerSubmitters() { stage_.submitters = 2; }
@@ -61,7 +61,7 @@ result<void> note_thread_of_lane(void*, const void* request, lane_context& where
   return enqueue_step(nullptr, request, where, reply);
 }
 
-// A lane that comes back goes to whoever has none, also when others have kept theirs meanwhile.
+// A lane that comes back goes to a thread without one, also if others have kept theirs meanwhile.
 TEST_F(WorkerSubmitters, HaveALaneEachHoweverOftenOneIsGivenBack) {
   for (auto& some : threads_of)
     some.clear();
@@ -84,7 +84,7 @@ TEST_F(WorkerSubmitters, HaveALaneEachHoweverOftenOneIsGivenBack) {
       threads_of[2].clear();
     }
     more_is_sent.store(false);
-    stage_.tell({.number = waits_for_more}, 0);  // what the reader is busy with
+    stage_.tell({.number = waits_for_more}, 0);  // keeps the reader busy
     for (int i = 0; i < several; ++i)
       stage_.tell({.number = 6}, 2);
     more_is_sent.store(true);

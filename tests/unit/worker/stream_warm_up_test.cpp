@@ -7,8 +7,8 @@ namespace {
 
 using namespace testing_worker;
 
-/// What the libraries of a standby do before it is needed. The one of the test's choice waits until
-/// it may end.
+/// The warm-up of a standby's libraries before it is needed. The one of the test's choice waits
+/// until it may end.
 struct library {
   static inline std::array<std::atomic<int>, wire::max_lanes> warm;  // times, by lane
   static inline std::atomic<int> begun;

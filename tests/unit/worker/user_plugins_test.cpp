@@ -1,4 +1,4 @@
-// What is told of a user's plugins, and which file of them is meant.
+// The messages about a user's plugins, and the file of them that is meant.
 
 #include "worker/plugins/user_plugins.hpp"
 

@@ -1,5 +1,5 @@
-// Where vendor libraries are looked for that the loader does not find. One process: what is loaded
-// once, stays.
+// The search for vendor libraries that the loader does not find. One process: a library loaded once
+// stays loaded.
 
 #include "worker/plugins/vendor_search.hpp"
 
@@ -85,7 +85,7 @@ TEST_F(VendorSearch, RefusesRelativePathsAndWhatAnyUserMayWrite) {
       << said.error().message;
 }
 
-/// What is looked in by this program where it is called `name` and runs in `folder`: by itself, or
+/// The folders searched by this program if it is called `name` and runs in `folder`: by itself, or
 /// by a child of it, which is a worker or is none.
 std::string looked_in(const fs::path& folder, const std::string& name, const std::string& who) {
   const std::string command = "cd '" + folder.string() + "' && TROUPE_WHO=" + who + " exec -a '" +
@@ -170,7 +170,7 @@ TEST_F(VendorSearch, LoadsWhatAPluginNeedsAndThenThePlugin) {
 
   const auto useless = open_with_vendor_libraries(VENDOR_PLUGIN, {.folders = {empty, bad}});
   ASSERT_FALSE(useless);
-  EXPECT_NE(useless.error().message.find("what was found is of no use: " + bad +
+  EXPECT_NE(useless.error().message.find("the files found cannot be used: " + bad +
                                          "/libfake_vendor.so.13: "),
             std::string::npos)
       << useless.error().message;

@@ -52,8 +52,8 @@ result<std::unique_ptr<device_accelerator>> device_accelerator::make(
   return made;
 }
 
-// In a process of its own the process's end does all this. In the program, memory that stays mapped
-// would stay taken, and addresses that stay registered could not be used again.
+// In a worker process the process's end does all this. In the program, mapped memory would stay in
+// use, and registered addresses could not be reused.
 device_accelerator::~device_accelerator() {
   enter_thread();
   shared_.clear();
@@ -61,7 +61,7 @@ device_accelerator::~device_accelerator() {
     (void)driver_.cuMemUnmap(pointer(at), bytes);
 }
 
-// Every worker has the memory at the addresses that the program has chosen.
+// Every worker maps the memory at the addresses that the program has chosen.
 result<void> device_accelerator::take_addresses(const accelerator_config& config) {
   CUdeviceptr reserved = 0;
   const CUdeviceptr wanted = pointer(config.memory_base);

@@ -18,8 +18,8 @@ namespace troupe::cuda {
 /// destroyed: the process ends instead, and after a fault nothing else would help.
 class device_accelerator final : public accelerator {
  public:
-  /// \errors `device_unavailable` for a device that is not there or no context can be made on, with
-  /// what to do about it
+  /// \errors `device_unavailable` if the device does not exist or no context can be created on it,
+  /// with the remedy
   [[nodiscard]] static result<std::unique_ptr<device_accelerator>> make(
       const accelerator_config& config);
 

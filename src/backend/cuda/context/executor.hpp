@@ -7,8 +7,7 @@
 
 namespace troupe::cuda {
 
-/// Adds the executor of a request that may turn out to fail only when what was enqueued sees its
-/// data.
+/// Adds the executor of a request whose failure may show only when the enqueued work sees its data.
 template <request R>
   requires std::is_void_v<reply_of<R>>
 void add(operation_table& table, result<void> (*enqueue)(const R&, lane&, late_failure),
@@ -26,8 +25,9 @@ void add(operation_table& table, result<void> (*enqueue)(const R&, lane&, late_f
                 .fails_late = true});
 }
 
-/// The same of a request with a reply. The kernel that writes the failure writes no reply. A
-/// described one lies in no slot: the failure would be written over a value that is not there yet.
+/// The same for a request with a reply. A kernel that writes the failure writes no reply. A
+/// described reply is in no slot: the failure would be written over a value that does not exist
+/// yet.
 template <request R>
   requires(!std::is_void_v<reply_of<R>> && !detail::described<reply_of<R>>)
 void add(operation_table& table,

@@ -10,8 +10,8 @@ namespace troupe::cuda {
 
 namespace {
 
-/// Codes of the runtime that the driver does not have: it refused the call before the driver saw
-/// it.
+/// Codes of the runtime that the driver does not have: the runtime refused the call before the
+/// driver saw it.
 bool refused_by_runtime(int code) noexcept {
   switch (code) {
     case cudaErrorInvalidConfiguration:
@@ -42,7 +42,7 @@ severity severity_of(int code) noexcept {
     case CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES:
       return severity::memory;
 
-    // The call was wrong or is not to be had; nothing was enqueued.
+    // The call was wrong or is unsupported; nothing was enqueued.
     case CUDA_ERROR_INVALID_VALUE:
     case CUDA_ERROR_NO_BINARY_FOR_GPU:
     case CUDA_ERROR_INVALID_IMAGE:
@@ -105,7 +105,7 @@ severity severity_of(int code) noexcept {
     case CUDA_ERROR_PROFILER_ALREADY_STOPPED:
       return severity::request;
 
-    // No card, or one that does not answer: another process on it would not help either.
+    // No card, or one that does not answer: another process would not help.
     case CUDA_ERROR_NO_DEVICE:
     case CUDA_ERROR_INVALID_DEVICE:
     case CUDA_ERROR_DEVICE_NOT_LICENSED:
@@ -173,7 +173,7 @@ result<void> check(cudaError_t code, std::string_view call) {
       why.code = errc::device_fault;
       break;
   }
-  // What was refused leaves its code behind for the next one who asks.
+  // A refused call leaves its code behind for the next caller.
   (void)cudaGetLastError();
   return why;
 }

@@ -11,23 +11,23 @@
 
 namespace troupe::cuda {
 
-/// What a driver code says about the request, the context and the device. Source: CUDA Driver API,
-/// "Data types used by CUDA driver", CUresult.
+/// The meaning of a driver code for the request, the context and the device. Source: CUDA Driver
+/// API, "Data types used by CUDA driver", CUresult.
 enum class severity : std::uint8_t {
   none,
   not_ready,    ///< no failure: still running
-  request,      ///< this call was refused, the context goes on
-  memory,       ///< out of memory; the context goes on
+  request,      ///< this call was refused, the context is usable
+  memory,       ///< out of memory; the context is usable
   lost,         ///< the context is unusable: only a new process helps
   device_gone,  ///< the device itself does not answer
 };
 
-/// `code` is a `CUresult` or a `cudaError_t`: a number that both have means the same in both. One
-/// that is not listed counts as `lost`.
+/// `code` is a `CUresult` or a `cudaError_t`: a number that both have means the same in both. An
+/// unlisted one counts as `lost`.
 [[nodiscard]] severity severity_of(int code) noexcept;
 
-/// True when nothing that is enqueued on the stream runs any more, whatever a library has called
-/// it.
+/// True if nothing that is enqueued on the stream runs any more, whatever code a library has
+/// returned.
 [[nodiscard]] inline bool context_is_lost(cudaStream_t stream) noexcept {
   const severity found = severity_of(cudaStreamQuery(stream));
   (void)cudaGetLastError();
@@ -39,9 +39,9 @@ enum class severity : std::uint8_t {
 /// `request` becomes `errc::library_error`.
 [[nodiscard]] result<void> check(cudaError_t code, std::string_view call);
 
-/// The error for what a call of `library` has answered, which is no success: what `known` says it
-/// means. Where `stream` says that the context is lost, that is the error, whatever the library has
-/// called it, and so it is where nobody has listed the status.
+/// The error for an unsuccessful status of a call of `library`, by the list `known`. If `stream`
+/// shows that the context is lost, that is the error, whatever the library's status; so it is for
+/// an unlisted status.
 [[nodiscard]] error failure_of(std::span<const vendor_status> known, int status,
                                std::string_view library, std::string_view call,
                                cudaStream_t stream);

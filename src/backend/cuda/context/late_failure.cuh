@@ -50,8 +50,8 @@ class late_text {
 
 }  // namespace detail
 
-// As `wire::write_failure` does; whose reply it is, the worker has written already. The mark, which
-// the stream writes once the kernel has ended, makes all of it visible.
+// As `wire::write_failure` does; the worker has already written which request the reply belongs to.
+// The mark, which the stream writes once the kernel has ended, makes all of it visible.
 template <class... Parts>
 __device__ void late_failure::write(errc code, const Parts&... parts) const {
   detail::late_text message(slot_->bytes);

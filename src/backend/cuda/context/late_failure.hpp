@@ -10,8 +10,7 @@
 
 namespace troupe::cuda {
 
-/// A few words that the host has chosen, which travel with a kernel's arguments. What finds no room
-/// is cut off.
+/// A few words chosen by the host, which travel with a kernel's arguments. Longer text is cut off.
 class late_words {
  public:
   late_words() = default;
@@ -28,28 +27,28 @@ class late_words {
   std::uint8_t count_ = 0;
 };
 
-/// Where a kernel says that the request it belongs to fails: for what only its data can tell. The
-/// request ends well unless one thread of one kernel calls `write`, which is in
-/// `late_failure.cuh`. A kernel takes it by value.
+/// Lets a kernel report that its request fails, for failures that only its data shows. The request
+/// succeeds unless one thread of one kernel calls `write`, which is in `late_failure.cuh`. A kernel
+/// takes it by value.
 ///
-/// The kernel that writes is the last that the executor enqueues: an executor that fails itself
+/// The kernel that writes is the last one that the executor enqueues: an executor that fails itself
 /// writes its own failure to the same place.
 class late_failure {
  public:
-  /// `reply` is what the executor's operation is given to write its reply to, in shared host
-  /// memory that the device reaches at the same address.
+  /// `reply` is where the executor's operation writes its reply: shared host memory that the device
+  /// accesses at the same address.
   explicit late_failure(std::byte* reply) noexcept
       : slot_(reinterpret_cast<wire::reply_slot*>(reply - offsetof(wire::reply_slot, bytes))) {}
 
 #ifdef __CUDACC__
-  /// Makes the request fail with `code` and the message that `parts` make one after the other:
-  /// string literals, integers and `late_words`. What finds no room is cut off.
+  /// Makes the request fail with `code` and the concatenation of `parts` as its message: string
+  /// literals, integers and `late_words`. Longer text is cut off.
   template <class... Parts>
   __device__ void write(errc code, const Parts&... parts) const;
 #endif
 
  private:
-  [[maybe_unused]] wire::reply_slot* slot_;  // used by kernels alone
+  [[maybe_unused]] wire::reply_slot* slot_;  // used by kernels only
 };
 
 }  // namespace troupe::cuda

@@ -10,8 +10,8 @@
 
 namespace troupe::cuda {
 
-/// Enqueues a kernel of so many blocks of so many threads. \errors as `check`, and `unsupported`
-/// for more blocks than a launch takes.
+/// Enqueues a kernel with so many blocks of so many threads. \errors as `check`, and `unsupported`
+/// for more blocks than a launch can have.
 template <class... Parameters>
 [[nodiscard]] result<void> launch(void (*kernel)(Parameters...), std::int64_t blocks,
                                   unsigned threads, cudaStream_t stream,
@@ -23,11 +23,11 @@ template <class... Parameters>
   shape.gridDim = dim3(static_cast<unsigned>(blocks));
   shape.blockDim = dim3(threads);
   shape.stream = stream;
-  // Not <<<>>>, which leaves its error behind for whoever asks next.
+  // Not <<<>>>, which leaves its error behind for the next caller.
   return check(cudaLaunchKernelEx(&shape, kernel, arguments...), "cudaLaunchKernelEx");
 }
 
-/// Loads a kernel into the current context ahead of its first use.
+/// Loads a kernel into the current context before its first use.
 template <class... Parameters>
 [[nodiscard]] result<void> load(void (*kernel)(Parameters...)) {
   cudaFuncAttributes attributes;

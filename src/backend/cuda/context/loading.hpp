@@ -9,8 +9,8 @@ namespace troupe::cuda {
 ///     const kernel_loading ahead_of_use(load_copy_kernels);
 using kernel_loading = static_registration<result<void>()>;
 
-/// Loads all kernels that this plugin's sources have registered, ahead of their first use: one that
-/// is loaded only then may have to wait until those that run have ended.
+/// Loads all kernels that this plugin's sources have registered, before their first use: loading
+/// one later may have to wait until the running ones have ended.
 [[nodiscard]] result<void> load_kernels();
 
 }  // namespace troupe::cuda

@@ -5,7 +5,7 @@
 
 namespace troupe::cuda {
 
-/// Divides one piece of a lane's workspace, which is asked for once: first the sizes are added up,
+/// Divides one piece of a lane's workspace, which is requested once: first the sizes are added up,
 /// then each part lies at its offset, aligned to 256 bytes.
 class pieces {
  public:

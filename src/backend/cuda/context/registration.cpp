@@ -6,7 +6,7 @@
 namespace troupe::cuda {
 namespace {
 
-// How many registrations there are of each piece.
+// Counts the registrations of each piece.
 struct registered {
   std::mutex mutex;
   std::map<std::byte*, int> pieces;

@@ -8,17 +8,17 @@
 
 namespace troupe::cuda {
 
-/// Host memory is registered in pieces that end at multiples of this address, so that whoever must
-/// not cross a boundary knows where they are.
+/// Host memory is registered in pieces that end at multiples of this address, so that code that
+/// must not cross a boundary knows where they are.
 inline constexpr std::uint64_t registration_step_bytes = std::uint64_t{32} << 20;
 
 [[nodiscard]] inline std::uint64_t bytes_to_registration_boundary(const std::byte* at) noexcept {
   return registration_step_bytes - reinterpret_cast<std::uintptr_t>(at) % registration_step_bytes;
 }
 
-/// Host memory that every context of this process reaches at its own address, until it is
-/// destroyed. Of one piece there may be several of these: devices of one program share its host
-/// memory, and a driver registers it once.
+/// Host memory that every context of this process accesses at its own address, until this is
+/// destroyed. There may be several of these for one piece: devices of one program share its host
+/// memory, and the driver registers it once.
 class host_registration {
  public:
   /// \errors the driver's

@@ -30,7 +30,7 @@ result<std::unique_ptr<accelerator_lane>> stream_lane::make(const driver& d, int
 
 stream_lane::~stream_lane() {
   attachments_.clear();
-  if (room_ != 0) (void)driver_.cuMemFreeAsync(room_, stream_);
+  if (workspace_ != 0) (void)driver_.cuMemFreeAsync(workspace_, stream_);
   if (stored_ != nullptr) (void)driver_.cuEventDestroy(stored_);
   if (aside_ != nullptr) (void)driver_.cuStreamDestroy(aside_);
   if (passed_ != nullptr) (void)driver_.cuEventDestroy(passed_);
@@ -38,28 +38,28 @@ stream_lane::~stream_lane() {
 }
 
 result<std::span<std::byte>> stream_lane::workspace(std::size_t bytes) {
-  if (bytes > room_bytes_) {
-    if (auto grown = grow_room(bytes); !grown) return std::move(grown).error();
+  if (bytes > workspace_bytes_) {
+    if (auto grown = grow_workspace(bytes); !grown) return std::move(grown).error();
   }
-  return std::span(reinterpret_cast<std::byte*>(room_), bytes);
+  return std::span(reinterpret_cast<std::byte*>(workspace_), bytes);
 }
 
-result<void> stream_lane::grow_room(std::size_t bytes) {
-  // First, so that both need not fit. In the stream's order it is after the work that uses it.
-  if (room_ != 0) (void)driver_.cuMemFreeAsync(room_, stream_);
-  room_ = 0;
-  room_bytes_ = 0;
-  // Powers of two from 1 KiB, so that it soon stops growing; where that is too much, what is
-  // needed.
+result<void> stream_lane::grow_workspace(std::size_t bytes) {
+  // First, so that both need not fit. In the stream's order it comes after the work that uses it.
+  if (workspace_ != 0) (void)driver_.cuMemFreeAsync(workspace_, stream_);
+  workspace_ = 0;
+  workspace_bytes_ = 0;
+  // Powers of two from 1 KiB, so that it soon stops growing; if that is too much, only the needed
+  // size.
   constexpr std::size_t unit = std::size_t{2} << 20;
   const std::size_t rounded = std::bit_ceil(std::max<std::size_t>(bytes, 1024));
   const std::size_t least = (bytes + unit - 1) / unit * unit;
   const auto allocate = [&](std::size_t wanted) {
-    CUdeviceptr room = 0;
-    auto got = cuda::check(driver_.cuMemAllocAsync(&room, wanted, stream_), "cuMemAllocAsync");
+    CUdeviceptr memory = 0;
+    auto got = cuda::check(driver_.cuMemAllocAsync(&memory, wanted, stream_), "cuMemAllocAsync");
     if (got) {
-      room_ = room;
-      room_bytes_ = wanted;
+      workspace_ = memory;
+      workspace_bytes_ = wanted;
     }
     return got;
   };
@@ -70,9 +70,9 @@ result<void> stream_lane::grow_room(std::size_t bytes) {
 
 result<void> stream_lane::stamp(std::uint64_t* where) { return enqueue_stamp(where, stream_); }
 
-// Without a profiler each is a look at a pointer.
+// Without a profiler each call only reads a pointer.
 void stream_lane::begin_range(std::string_view request) noexcept {
-  char name[64]{};  // NVTX wants an end
+  char name[64]{};  // NVTX needs a terminating zero
   request.copy(name, sizeof(name) - 1);
   (void)nvtxRangePushA(name);
 }
@@ -83,7 +83,7 @@ result<void> stream_lane::wait_for(accelerator_lane& other) {
   return follow(stream_, awaited.passed_, awaited.stream_);
 }
 
-// What `later` gets from here on waits for what `earlier` has now.
+// Work added to `later` from here on waits for the present work of `earlier`.
 result<void> stream_lane::follow(CUstream later, CUevent passed, CUstream earlier) const {
   if (auto recorded = cuda::check(driver_.cuEventRecord(passed, earlier), "cuEventRecord");
       !recorded) {
@@ -95,7 +95,7 @@ result<void> stream_lane::follow(CUstream later, CUevent passed, CUstream earlie
 
 result<void> stream_lane::mark(std::uint64_t* where, std::uint64_t value) {
   if (last_aside_ != 0) {
-    // Acquire is not needed: nothing is read that came before the mark.
+    // Acquire is not needed: nothing is read that was written before the mark.
     const std::atomic_ref<std::uint64_t> stored(*where);
     if (stored.load(std::memory_order_relaxed) < last_aside_) {
       if (auto ordered = follow(stream_, stored_, aside_); !ordered) return ordered;
@@ -105,7 +105,7 @@ result<void> stream_lane::mark(std::uint64_t* where, std::uint64_t value) {
   return store(stream_, where, value);
 }
 
-// The stream itself would stand still for the 2 µs that the store takes; an event costs it nothing.
+// The stream itself would stall for the 2 µs of the store; an event costs it nothing.
 result<void> stream_lane::mark_aside(std::uint64_t* where, std::uint64_t value) {
   if (aside_ == nullptr) {
     if (auto made = make_aside(); !made) return made;
@@ -123,9 +123,9 @@ result<void> stream_lane::make_aside() {
       !asked) {
     return asked;
   }
-  // Streams of one priority share a few connections to the device, where what waits holds up the
-  // others: this one waits for nearly all its time, so it has those of another priority.
-  if (stored_ == nullptr) {  // it is there where only the stream could not be had before
+  // Streams of one priority share a few connections to the device, where a waiting one holds up the
+  // others: this one waits nearly all the time, so it uses the connections of another priority.
+  if (stored_ == nullptr) {  // an earlier attempt may have failed only at the stream
     if (auto made =
             cuda::check(driver_.cuEventCreate(&stored_, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
         !made) {
@@ -137,7 +137,7 @@ result<void> stream_lane::make_aside() {
 }
 
 result<void> stream_lane::store(CUstream in, std::uint64_t* where, std::uint64_t value) const {
-  // With the default flag what came before in the stream is visible to the host before the value.
+  // With the default flag, earlier writes in the stream are visible to the host before the value.
   return cuda::check(driver_.cuStreamWriteValue64(in, reinterpret_cast<CUdeviceptr>(where), value,
                                                   CU_STREAM_WRITE_VALUE_DEFAULT),
                      "cuStreamWriteValue64");

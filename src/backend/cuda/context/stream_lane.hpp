@@ -21,7 +21,7 @@ class stream_lane final : public lane {
   [[nodiscard]] int lane() const noexcept override { return number_; }
   [[nodiscard]] result<std::span<std::byte>> workspace(std::size_t bytes) override;
   [[nodiscard]] result<std::span<std::byte>> host_workspace(std::size_t bytes) override {
-    return host_room_.take(bytes);
+    return host_workspace_.take(bytes);
   }
   [[nodiscard]] result<void> wait_for(accelerator_lane& other) override;
   [[nodiscard]] result<void> mark(std::uint64_t* where, std::uint64_t value) override;
@@ -45,7 +45,7 @@ class stream_lane final : public lane {
               std::shared_ptr<kept_blobs> blobs) noexcept
       : driver_(d), number_(number), multiprocessors_(multiprocessors), blobs_(std::move(blobs)) {}
 
-  [[nodiscard]] result<void> grow_room(std::size_t bytes);
+  [[nodiscard]] result<void> grow_workspace(std::size_t bytes);
   [[nodiscard]] result<void> make_aside();
   [[nodiscard]] result<void> store(CUstream in, std::uint64_t* where, std::uint64_t value) const;
   [[nodiscard]] result<void> follow(CUstream later, CUevent passed, CUstream earlier) const;
@@ -55,13 +55,14 @@ class stream_lane final : public lane {
   int multiprocessors_;
   std::shared_ptr<kept_blobs> blobs_;
   CUstream stream_ = nullptr;
-  CUevent passed_ = nullptr;  // recorded anew for each stream that waits for this one
-  CUstream aside_ = nullptr;  // stores marks that this stream does not wait for; made when needed
-  CUevent stored_ = nullptr;  // recorded in it
-  std::uint64_t last_aside_ = 0;  // the mark that it stores last; 0: this stream has waited for it
-  CUdeviceptr room_ = 0;
-  std::size_t room_bytes_ = 0;
-  detail::scratch host_room_;
+  CUevent passed_ = nullptr;  // recorded again for each stream that waits for this one
+  CUstream aside_ =
+      nullptr;  // stores marks that this stream does not wait for; created when needed
+  CUevent stored_ = nullptr;      // recorded in it
+  std::uint64_t last_aside_ = 0;  // the last mark that it stores; 0: this stream has waited for it
+  CUdeviceptr workspace_ = 0;
+  std::size_t workspace_bytes_ = 0;
+  detail::scratch host_workspace_;
   std::unordered_map<const void*, std::shared_ptr<void>> attachments_;
 };
 

@@ -14,22 +14,22 @@
 
 namespace troupe::cuda {
 
-/// Finds out which of two ways to do the same is faster, while requests are served: they take turns
-/// until each has been timed a few times by events of the lane's stream, and the one with the
-/// shortest time is kept. Nothing is run twice, and nobody waits for an event.
+/// Finds the faster of two ways to do the same, while requests are served: they take turns until
+/// each has been timed a few times by events of the lane's stream, and the one with the shortest
+/// time is kept. Nothing runs twice, and no thread waits for an event.
 class turn_timer {
  public:
   enum class way : std::uint8_t { first, second };
 
   [[nodiscard]] std::optional<way> decided() const noexcept { return decided_; }
 
-  /// Enqueues work one of the ways, as `run(way)` does.
+  /// Enqueues the work in one of the ways, as `run(way)` does.
   [[nodiscard]] result<void> run(cudaStream_t stream, const std::function<result<void>(way)>& run) {
     if (!decided_ && turn_ == turns) decide();
     if (decided_) return run(*decided_);
     if (turn_ == turns) return run(way::first);  // the last times are not there yet
     const way now = turn_ % 2 == 0 ? way::first : way::second;
-    // The first time of each is not taken: it loads kernels and finds caches cold.
+    // The first run of each is not timed: it loads kernels and finds cold caches.
     const int timed = turn_ / 2 - 1;
     ++turn_;
     if (timed < 0) return run(now);
@@ -39,7 +39,7 @@ class turn_timer {
     if (one.begin) (void)cudaEventRecord(one.begin.get(), stream);
     auto outcome = run(now);
     if (one.end) (void)cudaEventRecord(one.end.get(), stream);
-    (void)cudaGetLastError();  // an event is no reason to fail
+    (void)cudaGetLastError();  // a failing event must not fail the request
     return outcome;
   }
 
@@ -62,7 +62,7 @@ class turn_timer {
     return owned_event(made);
   }
 
-  /// Once all events have happened. Where there are no times, the first way it is.
+  /// Call once all events have happened. Without times, the first way is chosen.
   void decide() {
     std::array<float, 2> least{};
     for (std::size_t k = 0; k < least.size(); ++k) {

@@ -6,7 +6,7 @@
 
 namespace troupe::cuda {
 
-/// A status of one of NVIDIA's libraries: its number and name there, and what it means here.
+/// A status of one of NVIDIA's libraries: its number and name there, and its meaning here.
 struct vendor_status {
   int number;
   std::string_view name;

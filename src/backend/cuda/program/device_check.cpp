@@ -15,7 +15,7 @@ int attribute(const driver& d, CUdevice_attribute which, CUdevice device) {
 }
 
 bool one_runs_on(std::string_view architecture, int major, int minor) noexcept {
-  if (architecture == "native" || architecture.starts_with("all")) return true;  // nobody can tell
+  if (architecture == "native" || architecture.starts_with("all")) return true;  // unknown
   int number = 0;
   const char* const begin = std::to_address(architecture.begin());
   const char* const end = begin + architecture.size();
@@ -27,7 +27,7 @@ bool one_runs_on(std::string_view architecture, int major, int minor) noexcept {
   const bool newer = device >= number;
   const bool binary = newer && number / 10 == major;
   if (kind.starts_with("f") || kind == "-real") return binary;
-  return newer;  // translated from PTX by the driver where the binary does not do
+  return newer;  // the driver translates PTX if there is no binary
 }
 
 error unusable(const device_description& described, std::string_view why) {

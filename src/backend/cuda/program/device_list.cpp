@@ -9,7 +9,7 @@
 namespace troupe::cuda {
 namespace {
 
-// As nvidia-smi and NVML write it.
+// In the format of nvidia-smi and NVML.
 std::string text_of(const CUuuid& uuid) {
   std::string text = "GPU-";
   for (std::size_t i = 0; i < sizeof(uuid.bytes); ++i) {

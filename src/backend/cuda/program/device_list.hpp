@@ -14,7 +14,7 @@ namespace troupe::cuda {
 [[nodiscard]] result<std::vector<device_description>> list_devices(const driver& d);
 
 /// The driver's handle of the device with that UUID.
-/// \errors `device_unavailable` with the UUIDs that are there
+/// \errors `device_unavailable` with the existing UUIDs
 [[nodiscard]] result<CUdevice> find_device(const driver& d, std::string_view uuid);
 
 }  // namespace troupe::cuda

@@ -14,7 +14,7 @@
 namespace troupe::cuda {
 namespace {
 
-// An event ends the wait at once; this is how long the watcher takes to notice its own end.
+// An event ends the wait at once; this is how long the watcher takes to notice that it must end.
 constexpr std::chrono::milliseconds watch_interval{200};
 constexpr std::chrono::milliseconds observe_interval{200};
 
@@ -22,7 +22,7 @@ class exported_memory final : public memory_slab {
  public:
   exported_memory(const driver& d, CUmemGenericAllocationHandle memory, int descriptor) noexcept
       : driver_(d), memory_(memory), descriptor_(descriptor) {
-    // For workers of ours only, to whom it is sent.
+    // Only for our workers, which get it by message.
     ::fcntl(descriptor_, F_SETFD, FD_CLOEXEC);
   }
   exported_memory(const exported_memory&) = delete;
@@ -57,14 +57,14 @@ class reserved_addresses final : public address_range {
   std::uint64_t bytes_;
 };
 
-/// Addresses of the program's, and what is mapped there.
+/// Addresses of the program, and the slab that is mapped there.
 class mapped_memory final : public slab_view {
  public:
   mapped_memory(const driver& d, CUdeviceptr at, std::uint64_t bytes) noexcept
       : driver_(d), at_(at), bytes_(bytes) {}
   mapped_memory(const mapped_memory&) = delete;
   mapped_memory& operator=(const mapped_memory&) = delete;
-  // In a context that a fault has ruined this fails, and the process is to end anyway.
+  // In a context that a fault has ruined this fails; the process must end anyway.
   ~mapped_memory() override {
     if (mapped_) (void)driver_.cuMemUnmap(at_, bytes_);
     (void)driver_.cuMemAddressFree(at_, bytes_);
@@ -172,7 +172,7 @@ result<std::unique_ptr<slab_view>> memory_source::view(const memory_slab& slab, 
                               current, description_.ordinal));
   }
   CUdeviceptr at = 0;
-  // The address is a wish: where the program keeps it free for its workers, the driver takes
+  // The address is only a hint: if the program reserves it for its workers, the driver chooses
   // another.
   if (auto reserved = check(
           driver_.cuMemAddressReserve(&at, bytes, 0, reinterpret_cast<CUdeviceptr>(wanted), 0),
@@ -206,13 +206,13 @@ result<memory_level> memory_source::level() {
 }
 
 void memory_source::on_fault(alarm raise) {
-  // Those of before the device stopped, as they end: joined without the mutex, which they take.
+  // The previous threads may still be ending: they are joined without the mutex, which they take.
   std::jthread observer_before;
   std::jthread watcher_before;
   const std::lock_guard lock(mutex_);
   alarm_ = std::move(raise);
   if (!alarm_) {
-    // Their questions take long where other programs fault, and nobody needs the answers.
+    // Their queries take long while other programs fault, and the answers are not needed.
     observer_.request_stop();
     watcher_.request_stop();
     return;
@@ -227,19 +227,19 @@ void memory_source::on_fault(alarm raise) {
     watcher_ =
         os::start_thread<std::jthread>([this](const std::stop_token& ending) { watch(ending); });
   } catch (const std::system_error&) {
-    // Where there is no thread for it, faults are heard of later, from the driver.
+    // Without a thread for it, faults are noticed later, from the driver.
   }
 }
 
-// While a fault is handled this question takes a hundred milliseconds and more: what was answered
-// before is what counts, and whoever waits for events does not ask.
+// While a fault is handled this query takes a hundred milliseconds or more: so the previous answer
+// counts, and the thread that waits for events does not query.
 void memory_source::observe(const std::stop_token& ending) noexcept {
   while (!ending.stop_requested()) {
     decltype(processes_) processes;
     try {
       processes = management_->processes();
     } catch (const std::bad_alloc&) {
-      processes.reset();  // unknown, as where there is no answer
+      processes.reset();  // unknown, as if there were no answer
     }
     std::unique_lock lock(mutex_);
     processes_ = std::move(processes);
@@ -254,7 +254,7 @@ void memory_source::watch(const std::stop_token& ending) noexcept {
     try {
       if (alarm_) alarm_();
     } catch (const std::bad_alloc&) {
-      continue;  // the fault is heard of later, from the driver
+      continue;  // the fault is noticed later, from the driver
     }
   }
 }

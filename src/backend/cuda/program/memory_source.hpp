@@ -14,7 +14,7 @@
 
 namespace troupe::cuda {
 
-/// A GPU in the program: allocates its memory and hears of its faults, without a context.
+/// A GPU in the program: allocates its memory and detects its faults, without a context.
 class memory_source final : public device_source {
  public:
   [[nodiscard]] static result<std::shared_ptr<device_source>> open(std::int32_t ordinal);
@@ -37,8 +37,8 @@ class memory_source final : public device_source {
 
  private:
   memory_source(const driver& d, device_description description);
-  void observe(const std::stop_token& ending) noexcept;  // who uses the device
-  void watch(const std::stop_token& ending) noexcept;    // for its faults
+  void observe(const std::stop_token& ending) noexcept;  // the processes that use the device
+  void watch(const std::stop_token& ending) noexcept;    // the device's faults
 
   const driver& driver_;
   device_description description_;
@@ -49,7 +49,7 @@ class memory_source final : public device_source {
   std::mutex mutex_;
   alarm alarm_;                                         // under the mutex
   std::optional<std::vector<std::int32_t>> processes_;  // likewise: as last seen
-  std::condition_variable_any ended_;  // nobody notifies: what ends a wait is its stop token
+  std::condition_variable_any ended_;  // never notified: a stop token ends the wait
   std::jthread observer_;
   std::jthread watcher_;
 };

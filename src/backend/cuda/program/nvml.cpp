@@ -8,7 +8,7 @@
 namespace troupe::cuda {
 namespace {
 
-// What is used of nvml.h, which is no part of the toolkit's minimal packages. The layouts are the
+// The used part of nvml.h, which is not in the toolkit's minimal packages. The layouts are the
 // library's stable interface. Source: NVML API Reference Guide.
 using handle = void*;
 constexpr int success = 0;
@@ -100,7 +100,7 @@ std::optional<std::uint64_t> nvml_device::wait_for_xid(std::chrono::milliseconds
   }
   event_data event{};
   const int code = nvml().events_wait(events_, &event, static_cast<unsigned>(timeout.count()));
-  // Of a device that has gone, say, it answers at once: whoever waits in a loop must not spin.
+  // If the device is gone, the call returns at once: a caller in a loop must not spin.
   if (code != success && code != timed_out) std::this_thread::sleep_for(timeout);
   if (code != success || event.type != event_xid_critical) return std::nullopt;
   return event.data;

@@ -9,11 +9,11 @@
 
 namespace troupe::cuda {
 
-/// The management library (libnvidia-ml.so.1), found at run time; a machine without it, or without
-/// the right to use it, merely hears of faults later. Any thread may call it.
+/// The management library (libnvidia-ml.so.1), found at run time; without it, or without the right
+/// to use it, faults are merely noticed later. Any thread may call it.
 class nvml_device {
  public:
-  /// Nothing where it cannot be had.
+  /// Nothing if it is unavailable.
   [[nodiscard]] static std::unique_ptr<nvml_device> open(const std::string& uuid);
   ~nvml_device();
   nvml_device(const nvml_device&) = delete;
@@ -21,7 +21,7 @@ class nvml_device {
 
   /// Waits for a critical Xid event of the device; its number, or nothing after `timeout`.
   [[nodiscard]] std::optional<std::uint64_t> wait_for_xid(std::chrono::milliseconds timeout);
-  /// The processes with a context on the device; nothing when it cannot tell.
+  /// The processes with a context on the device; nothing if unknown.
   [[nodiscard]] std::optional<std::vector<std::int32_t>> processes();
   struct level {
     std::uint64_t free = 0;
@@ -32,7 +32,7 @@ class nvml_device {
  private:
   nvml_device() = default;
   void* device_ = nullptr;
-  void* events_ = nullptr;  // null where events are not to be had
+  void* events_ = nullptr;  // null if events are unavailable
 };
 
 }  // namespace troupe::cuda

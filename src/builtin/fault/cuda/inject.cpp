@@ -9,10 +9,10 @@
 namespace troupe::cuda {
 namespace {
 
-// No card has as much.
+// No card has that much.
 constexpr std::size_t too_many_bytes = std::size_t{1} << 50;
 
-/// Enqueues `kernel` with memory of the lane's, `offset` bytes into it.
+/// Enqueues `kernel` with memory of the lane, `offset` bytes into it.
 result<void> with_scratch(result<void> (*kernel)(std::byte*, cudaStream_t), std::size_t offset,
                           lane& where) {
   constexpr std::size_t scratch_bytes = 256;
@@ -21,7 +21,7 @@ result<void> with_scratch(result<void> (*kernel)(std::byte*, cudaStream_t), std:
   return kernel(scratch->data() + offset, where.stream());
 }
 
-// The driver wants whole granules of memory, which a tensor with memory of its own has.
+// The driver requires whole granules of memory, which a tensor with memory of its own has.
 result<void> withdraw(const any_tensor& t) {
   constexpr std::size_t granule = std::size_t{2} << 20;
   const auto bytes = static_cast<std::size_t>(t.count() * size_of(t.type()));

@@ -1,4 +1,4 @@
-// Its assertion is to fail whatever the build type.
+// Its assertion must fail in every build type.
 #undef NDEBUG
 
 #include "backend/cuda/context/launch.cuh"
@@ -8,8 +8,8 @@
 
 #include <cassert>
 
-// What these do must reach the hardware: every access is volatile, and every address, condition and
-// depth comes from outside, so that nothing of it can be known to the compiler.
+// These faults must reach the hardware: every access is volatile, and every address, condition and
+// depth comes from outside, so that the compiler cannot know any of it.
 namespace troupe::cuda {
 namespace {
 
@@ -55,7 +55,7 @@ __global__ void spin_until(const std::uint32_t* flag, std::int64_t at_most_ns, f
     while (*static_cast<const volatile std::uint32_t*>(flag) == 0 &&
            now_ns() - begin < static_cast<std::uint64_t>(at_most_ns))
       __nanosleep(500);
-    // What the program wrote before the flag is visible after it.
+    // Everything that the program wrote before the flag is visible after this.
     __threadfence_system();
   }
   __syncthreads();

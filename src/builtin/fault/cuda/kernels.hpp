@@ -7,16 +7,16 @@
 #include <cstddef>
 #include <cstdint>
 
-/// Kernels that do what none should. Each function enqueues one.
+/// Kernels with faults. Each function enqueues one.
 namespace troupe::cuda {
 
 /// Writes a byte there.
 [[nodiscard]] result<void> enqueue_write(std::byte* where, cudaStream_t stream);
-/// Writes a word there, at whatever alignment.
+/// Writes a word there, with any alignment.
 [[nodiscard]] result<void> enqueue_write_word(std::byte* where, cudaStream_t stream);
 [[nodiscard]] result<void> enqueue_trap(cudaStream_t stream);
 [[nodiscard]] result<void> enqueue_failed_assertion(cudaStream_t stream);
-/// `scratch` has room for one word.
+/// `scratch` has space for one word.
 [[nodiscard]] result<void> enqueue_stack_overflow(std::byte* scratch, cudaStream_t stream);
 /// Is refused by the driver.
 [[nodiscard]] result<void> enqueue_invalid_launch(cudaStream_t stream);

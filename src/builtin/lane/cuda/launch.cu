@@ -11,8 +11,8 @@ __global__ void nothing() {}
 
 constexpr char attachment_key = 0;
 
-// By the driver: the runtime looks the kernel up for each launch, which is a part of the price of
-// an empty one that shows.
+// By the driver: the runtime looks the kernel up for each launch, which is a visible part of the
+// cost of an empty one.
 result<void> launch_nothing(const troupe::lane::launch&, cuda::lane& where) {
   auto loaded = driver::load();
   if (!loaded) return std::move(loaded).error();

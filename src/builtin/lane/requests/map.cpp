@@ -7,13 +7,9 @@ void map::describe(description<map>& d) {
   d.about(
       "Holds its place between what was sent before and after it: once every earlier request that "
       "conflicts with it has ended it says so, and it ends when the program says so.");
-  d.reads("read", &map::read, {}, "tensor that is lent to be read").optional();
-  d.writes("written", &map::written, {}, "tensor that is lent to be overwritten")
-      .optional()
-      .may_repeat();
-  d.updates("updated", &map::updated, {}, "tensor that is lent to be updated")
-      .optional()
-      .may_repeat();
+  d.reads("read", &map::read, {}, "tensor mapped for reading").optional();
+  d.writes("written", &map::written, {}, "tensor mapped for overwriting").optional().may_repeat();
+  d.updates("updated", &map::updated, {}, "tensor mapped for updating").optional().may_repeat();
   d.writes("begun", &map::begun, {1}, "flag, set once nothing is waited for").in_host_memory();
   d.reads("ended", &map::ended, {1}, "flag that the program sets").in_host_memory();
   d.same_type({&map::begun, &map::ended}, {dtype::u32});

@@ -12,9 +12,9 @@
 
 namespace troupe {
 
-/// A worker that is lost, until it is reaped, and what it had: that is held back until its marks
-/// are final. Where the device has memory of its own, the queue of a killed worker may go on for
-/// some milliseconds.
+/// A lost worker until it is reaped, with its requests, which are held back until its marks are
+/// final. If the device has its own memory, the queue of a killed worker may run on for some
+/// milliseconds.
 struct draining_worker {
   struct held_request {
     std::uint16_t slot = 0;
@@ -22,24 +22,25 @@ struct draining_worker {
     std::uint8_t lane = 0;
     std::uint64_t place = 0;  ///< in its lane there
     bool given = false;       ///< by its marks; otherwise the worker only named it as it ended
-    bool accused = false;     ///< as the culprit, and dealt with
+    bool accused = false;     ///< as the culprit, and already failed
   };
   std::unique_ptr<incarnation> worker;
   sign_of_loss sign;
   std::vector<held_request> held{};  ///< in the order sent; empty once it is settled
-  bool costs_budget = false;         ///< unless somebody turns out to be named for it
+  bool costs_budget = false;         ///< unless a culprit is found
   std::string ended_before{};        ///< the last requests that ended in it, for a message
 };
 
-/// What a lost worker had done, once its marks do not change any more.
-/// Precondition: what is held is unfinished, in the order sent.
+/// The final work of a lost worker, once its marks cannot change.
+/// Precondition: the held requests are unfinished, in the order sent.
 class final_marks {
  public:
   using held_request = draining_worker::held_request;
 
   explicit final_marks(const draining_worker& of) noexcept;
 
-  /// False where a lane's mark cannot be: then nobody knows what of it has run.
+  /// False if the lane's mark is out of range: then it is unknown which requests of the lane have
+  /// run.
   [[nodiscard]] bool known(const held_request& h) const noexcept;
   [[nodiscard]] bool completed(const held_request& h) const noexcept {
     return h.given && known(h) && h.place <= completed_in(h.lane);
@@ -52,12 +53,12 @@ class final_marks {
   }
 
  private:
-  // Acquire: what a completed request wrote, and its reply, are visible.
+  // Acquire: the outputs and the replies of completed requests are visible.
   [[nodiscard]] std::uint64_t completed_in(std::uint8_t lane) const noexcept {
     return segment_->lanes[lane].completed.load(std::memory_order_acquire);
   }
 
-  // In its lane they follow each other, so a mark can be of one of them or of the one before.
+  // They follow each other in their lane, so a valid mark names one of them or the one before.
   struct places {
     std::uint64_t first = 0;
     std::uint64_t last = 0;

@@ -22,7 +22,7 @@ std::string signal_name(int signal) {
                                  : fmt::format("signal {}", signal);
 }
 
-std::string_view why_nobody_knows(const os::exit_report& report) noexcept {
+std::string_view why_exit_is_unknown(const os::exit_report& report) noexcept {
   if (report.forked_elsewhere) return "the fork server, which would, has ended or does not answer";
   struct sigaction now{};
   ::sigaction(SIGCHLD, nullptr, &now);
@@ -31,7 +31,7 @@ std::string_view why_nobody_knows(const os::exit_report& report) noexcept {
                  : "something else in this program waits for its children, or it ignored SIGCHLD";
 }
 
-// The request whose executor the process was calling when it left, if there was just one.
+// The request whose executor the process was calling when it exited, if there was only one.
 std::optional<std::uint64_t> only_one_called(const wire::worker_header& ended) noexcept {
   std::optional<std::uint64_t> ticket;
   for (const wire::lane_mark& lane : ended.lanes) {
@@ -77,7 +77,7 @@ void explain_by_exit(reactor& completions, const wire::worker_header& ended,
     why.vendor_code = static_cast<int>(reported);
   }
   if (explained && crash.from_outside != 0) {
-    // Whatever ran is as innocent as under a SIGKILL.
+    // As under a SIGKILL, no running request is to blame.
     what.from_outside = true;
     why.message = fmt::format("killed: another process sent the worker {}", why.code_name);
   } else if (explained) {
@@ -85,7 +85,7 @@ void explain_by_exit(reactor& completions, const wire::worker_header& ended,
     why.message = fmt::format("crash: the worker process ended by {} at address {:#x}",
                               why.code_name, crash.address);
   } else if (report.signalled) {
-    // What runs in the worker ends it by one of these, or without a signal. Any other, SIGKILL
+    // Code in the worker ends it by one of these signals, or without one. Any other signal, SIGKILL
     // above all, comes from the system or a person.
     constexpr std::array crashes{SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
     what.from_outside = std::ranges::find(crashes, report.code) == crashes.end();
@@ -93,8 +93,8 @@ void explain_by_exit(reactor& completions, const wire::worker_header& ended,
                               what.from_outside ? "killed" : "crash", why.code_name);
   } else if (report.unknown) {
     what.doubtful = true;
-    why.message = fmt::format("gone: the worker process ended, and nobody knows how: {}",
-                              why_nobody_knows(report));
+    why.message = fmt::format("gone: the worker process ended, and its exit status is lost: {}",
+                              why_exit_is_unknown(report));
   } else {
     what.culprit_ticket = only_one_called(ended);
     why.message = fmt::format("exit: the worker process ended with status {}", report.code);

@@ -14,9 +14,8 @@ namespace troupe {
 
 class reactor;
 
-/// Finds out who has caused a fault of the device for which several requests are suspected: they
-/// run again, one at a time, and whoever ends well has not done it. Used by the device thread, with
-/// the reactor's role.
+/// Finds the culprit of a device fault that has several suspects: they run again, one at a time,
+/// and each that succeeds is cleared. Used by the device thread, with the reactor's role.
 class fault_attribution {
  public:
   explicit fault_attribution(reactor& completions) noexcept : completions_(completions) {}
@@ -25,10 +24,10 @@ class fault_attribution {
   /// known now. `ended_before`: the requests that ended last in that worker, for the message.
   void note_loss(const loss& what, const error& why, const std::string& ended_before,
                  std::span<const request_at_loss> requests, std::span<const verdict> verdicts);
-  /// A suspect does not run again, so whether it was the cause stays open.
+  /// A suspect does not run again, so it stays unknown whether it was the cause.
   void leave_open() noexcept { unattributed_.reset(); }
-  /// The fault that none of its suspects has caused, once all of them have run again and no worker
-  /// was lost to them. Where one was cancelled or expired instead, nobody knows.
+  /// Returns the fault that none of its suspects has caused, once all of them have run again
+  /// without a loss. If one was cancelled or expired instead, the cause stays unknown.
   [[nodiscard]] std::optional<error> look();
 
  private:
@@ -36,7 +35,7 @@ class fault_attribution {
     error why;
     std::string ended_before;
     std::vector<std::uint64_t> suspects;
-    std::uint64_t skipped_reruns = 0;  // `reactor::skipped_reruns` before they were to run again
+    std::uint64_t skipped_reruns = 0;  // `reactor::skipped_reruns` before the reruns
   };
 
   reactor& completions_;

@@ -9,16 +9,15 @@
 
 namespace troupe {
 
-/// The workers that a device has lost lately, and what follows from that: whether there may be
-/// another one, and how many waits it comes after.
+/// The workers that a device has lost lately, and the consequences: whether there may be another
+/// one, and how many waits precede it.
 ///
-/// What nobody can be named for costs budget: a loss without a culprit, a start that failed. What a
-/// request is named for, and what somebody else has done, costs none. Both are followed by longer
-/// and longer waits where they repeat.
+/// A loss without a culprit or a failed start costs budget. A loss with a culprit, or by an outside
+/// cause, costs none. Both kinds are followed by longer and longer waits if they repeat.
 ///
-/// The budget is for a window of time. Failures can be too slow to spend it, as starts that time
-/// out are; so several in a row with nothing good in between are the end, too, once they have gone
-/// on for longer than the window.
+/// The budget counts within a window of time. Failures can be too slow to spend it, such as starts
+/// that time out. So an unbroken series of failures also ends the device once it has lasted longer
+/// than the window.
 class loss_history {
  public:
   using time_point = std::chrono::steady_clock::time_point;
@@ -27,25 +26,25 @@ class loss_history {
 
   enum class cost : bool { none, one };
 
-  /// Puts a loss down. `calm`: there has been good service since the one before.
-  /// \returns how many earlier ones its replacement has to wait for; nothing where it costs more
-  /// than `budget` has left, and there is to be no replacement
+  /// Records a loss. `calm`: there has been good service since the previous one.
+  /// \returns how many earlier losses delay its replacement; nothing if it costs more than `budget`
+  /// has left, and there is no replacement
   [[nodiscard]] std::optional<int> note(time_point at, cost of, std::int32_t budget, bool calm);
-  /// One that was put down has turned out to cost none.
+  /// A recorded loss has turned out to cost no budget.
   void refund(time_point at) noexcept;
 
-  /// Begins anew, with the whole budget.
+  /// Starts over, with the whole budget.
   void clear() noexcept { losses_.clear(); }
 
-  /// How many cost budget and are within the window.
+  /// How many within the window cost budget.
   [[nodiscard]] int spent(time_point now);
-  /// Those and the ones in a row before them, for a message.
+  /// These and the series before them, for a message.
   struct tally {
     int losses = 0;
     std::chrono::nanoseconds since_the_first{0};
   };
   [[nodiscard]] tally counted(time_point now);
-  /// True where one that costs budget would be the last one now.
+  /// True if a loss that costs budget would now be the last one.
   [[nodiscard]] bool is_spent(time_point now, std::int32_t budget);
 
  private:
@@ -59,7 +58,7 @@ class loss_history {
   }
 
   const std::chrono::nanoseconds window_;
-  std::deque<loss> losses_;  // within the window, and those that cost and are not calmed
+  std::deque<loss> losses_;  // within the window, and the costly ones since the last good service
 };
 
 }  // namespace troupe

@@ -22,7 +22,7 @@ std::vector<verdict> judge(const loss& what, std::span<const request_at_loss> re
     culprit = named->ticket;
   } else if (!what.from_outside && !what.doubtful && !what.culprit_known &&
              std::ranges::count_if(requests, is_suspect) == 1) {
-    // The worker ended by itself, and only one request can have made it.
+    // The worker ended by itself, and only one request can have caused that.
     culprit = std::ranges::find_if(requests, is_suspect)->ticket;
   }
 

@@ -12,55 +12,56 @@ namespace troupe {
 
 /// How a worker was lost.
 struct loss {
-  /// The request that is named by the worker's own crash report, by what it was calling as it left,
+  /// The request named by the worker's crash report, by the executor that was running at the exit,
   /// or by the watchdog.
   std::optional<std::uint64_t> culprit_ticket{};
-  /// Somebody else has ended it (a SIGKILL that this device did not send, be it for want of
+  /// An outside cause ended it (a SIGKILL that this device did not send, perhaps for lack of
   /// memory): neither a request nor the device is to blame.
   bool from_outside = false;
-  /// It gave no sign of life, could not do what has nothing to do with a request, or nobody knows
-  /// how it ended: whoever ran alone need not have done it.
+  /// It gave no sign of life, failed at something unrelated to requests, or its exit status is
+  /// lost: even a request that ran alone need not be the cause.
   bool doubtful = false;
-  /// That request was in flight when it was named, so nobody else is to blame: also where it has
-  /// completed meanwhile, as one can that is ended at its run limit.
+  /// The culprit was in flight when it was named, so no other request is to blame, even if it has
+  /// completed meanwhile, as a request ended at its run limit can.
   bool culprit_known = false;
-  /// The process ended by itself and nobody is named: code that it was calling is suspected, too.
+  /// The process ended by itself without a named culprit: executors that it was calling are
+  /// suspects, too.
   bool of_process = false;
-  /// The device says so, of work that it was given: one of the requests has done it.
+  /// The device reported a fault in work that it was given: one of the requests has caused it.
   bool of_device = false;
-  /// It ran for too long. That alone says nothing against a request: it is not counted.
+  /// It ran for too long. That alone does not count against a request.
   bool by_run_limit = false;
 };
 
-/// What is known at the first sign that a worker is lost.
+/// The facts known at the first sign that a worker is lost.
 struct sign_of_loss {
   loss what{};
   error why{};
-  /// Nothing that it had begun can go on: it was reaped.
+  /// None of its requests can continue: it was reaped.
   bool ended = false;
-  /// Nothing that it was given can go on: one request has faulted, all others that are not
-  /// completed come after it in its lane, and the worker has given up.
+  /// None of its requests can continue: one request has faulted, all other unfinished ones come
+  /// after it in its lane, and the worker has given up.
   bool stands_still = false;
-  /// `what` and `why` are to be had from how the process ends.
+  /// The exit of the process must still provide `what` and `why`.
   bool ask_its_end = false;
   std::chrono::steady_clock::time_point at{};
 
-  /// Nothing that the worker had can change any more.
+  /// True if nothing in the worker can change any more.
   [[nodiscard]] bool marks_are_final() const noexcept { return ended || stands_still; }
 };
 
-/// True for an error that trying again cannot help: the same files would be found again.
+/// True for an error that a retry cannot help: it would find the same files again.
 [[nodiscard]] bool is_permanent(errc code) noexcept;
 
-/// What is known of a request that was in flight when its worker was lost.
+/// The facts about a request that was in flight when its worker was lost.
 struct request_at_loss {
   std::uint64_t ticket = 0;
   bool started = false;     ///< begun and not completed
   bool called = false;      ///< begun or not, its executor may have ended the process
-  bool answered = false;    ///< expired or cancelled: nobody waits any more
+  bool answered = false;    ///< expired or cancelled: its answer was given
   bool retry_safe = false;  ///< reads nothing that it writes
-  int kills = 0;            ///< workers lost before while it was running, with nobody named
-  int outside_kills = 0;    ///< workers killed from outside before while it was running
+  int kills = 0;            ///< earlier workers lost while it was running, without a named culprit
+  int outside_kills = 0;    ///< earlier workers killed from outside while it was running
 };
 
 enum class verdict : std::uint8_t {
@@ -72,25 +73,25 @@ enum class verdict : std::uint8_t {
   poisonous,  ///< `errc::poisonous`; outputs tainted
 };
 
-/// Decides what becomes of each request in flight, given in the order sent. A request whose verdict
-/// is `replay` and that had started, or was called, has one more kill to its name if no culprit
-/// could be named and nobody outside has done it. Pure: nothing but its arguments decides.
+/// Decides what happens to each request in flight, given in the order sent. A request with the
+/// verdict `replay` that had started, or was called, gets one more kill if no culprit could be
+/// named and the cause was not outside. Pure: only the arguments decide.
 [[nodiscard]] std::vector<verdict> judge(const loss& what,
                                          std::span<const request_at_loss> requests);
 
-/// The tickets of those that are run again because one of them may have caused the loss. Nothing
-/// where the cause is known, or is taken to be: a request was ended that may have been it.
+/// The tickets of the requests that run again because one of them may have caused the loss. Nothing
+/// if the cause is known or assumed: a request that may have been it was ended.
 [[nodiscard]] std::optional<std::vector<std::uint64_t>> suspects_of(
     const loss& what, std::span<const request_at_loss> requests, std::span<const verdict> verdicts);
 
-/// True where a request is named for the loss, or somebody else: it costs no budget.
+/// True if a request or an outside cause explains the loss: it costs no budget.
 [[nodiscard]] bool is_explained(const loss& what, std::span<const verdict> verdicts) noexcept;
 
-/// A request that has been running in this many lost workers is not run again.
+/// A request that was running in this many lost workers is not run again.
 inline constexpr int poisonous_kills = 2;
 
-/// Nor is one that has been running in this many workers that were killed from outside. One that
-/// uses up the machine's memory would be run for ever otherwise.
+/// Nor is one that was running in this many workers killed from outside. Otherwise a request that
+/// uses up the machine's memory would run for ever.
 inline constexpr int outside_kills = 16;
 
 }  // namespace troupe

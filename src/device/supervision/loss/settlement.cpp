@@ -3,8 +3,8 @@
 #include "device/completion/reactor.hpp"
 #include "device/submission/mailbox.hpp"
 #include "device/submission/operands.hpp"
+#include "device/supervision/loss/begun_requests.hpp"
 #include "device/supervision/loss/exit_cause.hpp"
-#include "device/supervision/loss/what_had_begun.hpp"
 
 #include <fmt/format.h>
 
@@ -19,13 +19,13 @@ using namespace std::chrono_literals;
 
 settlement::outcome settlement::take_over(std::unique_ptr<incarnation>&& worker,
                                           const sign_of_loss& sign) {
-  // SIGKILL interrupts what runs on other processors within microseconds; what the worker has taken
-  // up by now it has also written down.
+  // SIGKILL interrupts other processors within microseconds; the worker has already recorded every
+  // request that it took by now.
   constexpr auto signal_delivery = 100us;
-  if (!sign.marks_are_final()) around_.pause(signal_delivery);
+  if (!sign.marks_are_final()) environment_.pause(signal_delivery);
   completions_.take_role();
-  completions_.poll();  // what was completed before the end stays completed
-  // The worker last: without memory for the rest its marks must still be there to be looked at.
+  completions_.poll();  // requests completed before the end stay completed
+  // Move the worker last: if memory runs out before, its marks must still be readable.
   draining_worker lost{.worker = nullptr, .sign = sign, .ended_before = completions_.last_ended()};
   lost.worker = std::move(worker);
   draining_ = std::move(lost);
@@ -46,7 +46,7 @@ settlement::outcome settlement::take_over(std::unique_ptr<incarnation>&& worker,
 
 std::optional<error> settlement::reap() {
   const os::exit_report report = draining_->worker->end();
-  reaped_at_ = around_.now();
+  reaped_at_ = environment_.now();
   sign_of_loss& sign = draining_->sign;
   if (!std::exchange(sign.ask_its_end, false)) return std::nullopt;
   explain_by_exit(completions_, *draining_->worker->segment(), report, sign);
@@ -74,7 +74,8 @@ void settlement::end_worker() noexcept {
   if (draining_) draining_->worker->end();
 }
 
-// With the role. Whatever the worker was given may run, or not; the next one leaves it alone.
+// With the role. The worker may or may not run the requests it was given; the next one leaves them
+// alone.
 void settlement::hold() {
   for (const std::uint16_t slot : completions_.in_flight()) {
     const record& r = completions_.at(slot);
@@ -82,7 +83,7 @@ void settlement::hold() {
     if (!given && !names(r)) continue;
     draining_->held.push_back(
         {.slot = slot, .ticket = r.ticket, .lane = r.lane, .place = r.place, .given = given});
-    // One that the program has not opened yet is held back by that.
+    // A request that the program has not opened yet is held back by that.
     std::atomic<wire::hold>& held = requests_.header(slot).held;
     if (held.load(std::memory_order_relaxed) == wire::hold::none) {
       held.store(wire::hold::until_released, std::memory_order_relaxed);
@@ -90,9 +91,9 @@ void settlement::hold() {
   }
 }
 
-// One whose executor it was calling as it ended, or that its report names: its marks need not say
-// that it was given that. The report is there before the first sign of the end, and how the process
-// ended is known only later.
+// True if the worker died in this request's executor, or its crash report names it. The marks may
+// not show that it had begun. The report is there before the first sign of the end; the exit status
+// comes later.
 bool settlement::names(const record& r) const {
   const loss& what = draining_->sign.what;
   const wire::worker_header& ended = *draining_->worker->segment();
@@ -101,7 +102,7 @@ bool settlement::names(const record& r) const {
   return reported || r.ticket == what.culprit_ticket || may_have_ended(what, ended, r);
 }
 
-// With the role. There is no need to wait for the final marks with that one.
+// With the role. The known culprit need not wait for the final marks.
 void settlement::fail_known_culprit() {
   for (draining_worker::held_request& held : draining_->held) {
     if (held.ticket != draining_->sign.what.culprit_ticket) continue;
@@ -110,11 +111,11 @@ void settlement::fail_known_culprit() {
   }
 }
 
-// With the role. The marks are final: what had completed is answered, the rest is judged, in the
-// order sent, and the next worker may run what is to be run again.
+// With the role. The marks are final: completed requests are answered, the others are judged in the
+// order sent, and the next worker may run those that run again.
 void settlement::settle(outcome& left) {
   loss& what = draining_->sign.what;
-  // That one was in flight, so nobody else is to blame: also where it has completed since.
+  // The culprit was in flight, so no other request is to blame, even if it has completed since.
   what.culprit_known =
       what.culprit_known ||
       std::ranges::any_of(draining_->held, [&](const draining_worker::held_request& h) {
@@ -132,9 +133,9 @@ void settlement::settle(outcome& left) {
       if (!r.answered) completions_.answer_completed(held.slot, segment, marks.replied(held));
       continue;
     }
-    // What was withdrawn is passed over, and may look begun all the same.
-    // Where a lane's mark cannot be, what it was given may have run, and what came after it, too:
-    // nothing of it is run again, because it might read what has been overwritten since.
+    // A withdrawn request is passed over, and may look begun all the same.
+    // If a lane's mark is out of range, all its requests and those after them may have run: none is
+    // run again, because it might read memory that was overwritten since.
     r.started = !mapped.hold_back(r) && !r.withdrawn && marks.can_have_begun(held);
     r.called = may_have_ended(what, *segment, r);
     r.interrupted = r.interrupted || r.started;
@@ -149,18 +150,18 @@ void settlement::settle(outcome& left) {
     const std::uint16_t slot = unfinished[i]->slot;
     if (!unfinished[i]->accused) answer(slot, end_of(verdicts[i], slot, culprit_named));
   }
-  // A request that was sent since the worker was lost may read what has become undefined only now.
-  // It has not run: it waits for what is held.
+  // A request sent since the worker was lost may read content that has become undefined only now.
+  // It has not run: it waits for held requests.
   do {
     completions_.screen_in_flight();
-  } while (completions_.taints().take_disappointment());
+  } while (completions_.taints().take_invalidation());
   release();
   left.explained = is_explained(what, verdicts);
   left.unexplained = cause_.look();
 }
 
-// With the role. What becomes of one request that the worker had not finished; nothing when it is
-// to be run (again).
+// With the role. Returns the end of one request that the worker had not finished; nothing if it is
+// to run (again).
 std::optional<error> settlement::end_of(verdict v, std::uint16_t slot, bool culprit_named) {
   const loss& what = draining_->sign.what;
   const error& why = draining_->sign.why;
@@ -170,17 +171,17 @@ std::optional<error> settlement::end_of(verdict v, std::uint16_t slot, bool culp
     case verdict::forget:
       return std::nullopt;
     case verdict::replay:
-      // What it reads may have become undefined by this very loss.
+      // Its inputs may have become undefined by this very loss.
       if (std::string undefined = completions_.taints().screen(slot); !undefined.empty()) {
         end = error{.code = errc::tainted_buffer, .message = std::move(undefined)};
-        // It is not run again, so whether it was the cause of an earlier fault stays open.
+        // It is not run again, so it stays unknown whether it caused an earlier fault.
         if (r.started || r.kills > 0) cause_.leave_open();
         break;
       }
       if ((r.started || r.called) && !culprit_named && !what.from_outside) {
         ++r.kills;
         r.suspected_at = draining_->sign.at;
-        // Next time nothing runs beside it, so that a second loss names who it was.
+        // Run it alone next time, so that a second loss names it.
         requests_.header(slot).alone.store(1, std::memory_order_relaxed);
       }
       if (r.started && what.from_outside) ++r.outside_kills;
@@ -218,8 +219,8 @@ std::optional<error> settlement::end_of(verdict v, std::uint16_t slot, bool culp
   return end;
 }
 
-// With the role. Where all is settled at once no worker has it any more, and its slot is free
-// before its answer runs. Otherwise the next worker may have it, and passes it over.
+// With the role. If everything is settled at once, no worker has the request any more, and its slot
+// is free before its answer runs. Otherwise the next worker may have it, and passes it over.
 void settlement::answer(std::uint16_t slot, std::optional<error> end) {
   if (!end) return;
   if (draining_->sign.marks_are_final()) {
@@ -229,8 +230,8 @@ void settlement::answer(std::uint16_t slot, std::optional<error> end) {
   }
 }
 
-// With the role. The first one finds content that nobody has counted yet: what is in flight says
-// how much of it each request has found.
+// With the role. The first fault begins the counting of content: the requests in flight tell how
+// much of it each has seen.
 void settlement::note_fault(std::uint16_t slot) {
   quarantine_book& quarantine = completions_.quarantine();
   if (!quarantine.counts()) {
@@ -240,11 +241,11 @@ void settlement::note_fault(std::uint16_t slot) {
       quarantine.note_writes(completions_.at(one));
     }
   }
-  quarantine.note_fault(completions_.at(slot), completions_.text_of(slot), around_.now());
+  quarantine.note_fault(completions_.at(slot), completions_.text_of(slot), environment_.now());
 }
 
-// With the role: what was dropped. And the next worker, which is to leave alone what is held, may
-// have said that it is done.
+// With the role: forgets dropped requests. The next worker, which leaves held requests alone, may
+// also have completed some.
 void settlement::forget_ended() {
   std::erase_if(draining_->held, [this](const draining_worker::held_request& h) {
     const record& r = completions_.at(h.slot);
@@ -252,7 +253,7 @@ void settlement::forget_ended() {
   });
 }
 
-// With the role. What is held goes on, in the next worker, which may serve by now.
+// With the role. Lets the held requests continue, in the next worker, which may already serve.
 void settlement::release() {
   forget_ended();
   for (const draining_worker::held_request& held : draining_->held) {
@@ -270,7 +271,7 @@ void settlement::release() {
 void settlement::note_begun() {
   if (draining_) forget_ended();
   const auto of_draining = draining_ ? std::optional<final_marks>(*draining_) : std::nullopt;
-  std::span<const draining_worker::held_request> held;  // a part of what is in flight, in its order
+  std::span<const draining_worker::held_request> held;  // some of those in flight, in order
   if (draining_) held = draining_->held;
   mapped_tensors_in_flight mapped;
   for (const std::uint16_t slot : completions_.in_flight()) {

@@ -20,26 +20,26 @@ class mailbox;
 class reactor;
 struct record;
 
-/// What becomes of each request that a lost worker had.
+/// Decides what happens to each request of a lost worker.
 ///
-/// There is one way for all of them: what the worker was given is held back, and once its marks are
-/// final, it is settled by them: what had completed is answered, what is to run again is released
-/// to the next worker, everything else fails. The marks are final at once where the worker has
-/// ended or stands still. Otherwise its queue may go on, and they are final when it is reaped; the
-/// next worker begins with the rest meanwhile.
+/// All of them go the same way. The requests that the worker was given are held back. Once its
+/// marks are final, completed ones are answered, those to run again are released to the next
+/// worker, and all others fail. The marks are final at once if the worker has ended or stands
+/// still. Otherwise its queue may run on until it is reaped; meanwhile the next worker begins with
+/// the other requests.
 ///
-/// Used by the device thread, but for `replayed`. Takes the reactor's role where it needs it.
+/// Used by the device thread, except `replayed`. Takes the reactor's role as needed.
 class settlement {
  public:
   using clock = std::chrono::steady_clock;
 
   settlement(mailbox& requests, reactor& completions, fault_attribution& cause,
-             supervisor_environment& around) noexcept
-      : requests_(requests), completions_(completions), cause_(cause), around_(around) {}
+             supervisor_environment& environment) noexcept
+      : requests_(requests), completions_(completions), cause_(cause), environment_(environment) {}
 
-  /// What comes out of a loss, for the device's budget and its health.
+  /// The outcome of a loss, for the device's budget and its health.
   struct outcome {
-    /// A request is named for it, or somebody else.
+    /// A request or an outside cause is named for it.
     bool explained = false;
     /// An earlier fault of the device that none of its suspects has caused.
     std::optional<error> unexplained{};
@@ -47,17 +47,17 @@ class settlement {
     std::vector<clock::time_point> refunds{};
   };
 
-  /// Takes over a worker that was killed, or has ended, and holds back what it was given. Settles
-  /// that at once where its marks are final; otherwise fails a known culprit only.
-  /// Preconditions: a process; no other lost worker is left to be reaped.
+  /// Takes over a worker that was killed, or has ended, and holds back its requests. Settles them
+  /// at once if its marks are final; otherwise only fails a known culprit.
+  /// Preconditions: a process; no other lost worker waits to be reaped.
   [[nodiscard]] outcome take_over(std::unique_ptr<incarnation>&& worker, const sign_of_loss& sign);
-  /// Reaps the lost worker. What it was lost to, where that shows only now. Precondition: there is
-  /// one.
+  /// Reaps the lost worker. \returns the cause of its loss, if only the exit shows it.
+  /// Precondition: there is a lost worker.
   [[nodiscard]] std::optional<error> reap();
-  /// Settles what is still held back of the worker that was reaped, and forgets it.
+  /// Settles the held requests of the reaped worker, and forgets it.
   [[nodiscard]] outcome settle_reaped();
 
-  /// The lost worker that is still to be reaped, or null.
+  /// The lost worker that is not reaped yet, or null.
   [[nodiscard]] const incarnation* worker() const noexcept {
     return draining_ ? draining_->worker.get() : nullptr;
   }
@@ -65,16 +65,16 @@ class settlement {
   [[nodiscard]] bool holds_back() const noexcept { return draining_ && !draining_->held.empty(); }
   [[nodiscard]] clock::time_point reaped_at() const noexcept { return reaped_at_; }
 
-  // The device ends.
+  // For the end of the device.
 
   /// Ends the lost worker, if there is one, and settles nothing.
   void end_worker() noexcept;
-  /// With the role. The workers have ended, or are not waited for, and nothing is run again: what
-  /// they were running is left as it is, and says so in memory that outlives the device.
+  /// With the role. The workers have ended, or are not waited for, and no request runs again: their
+  /// running requests stay as they are, and memory that outlives the device is marked so.
   void note_begun();
   void forget_worker() noexcept { draining_.reset(); }
 
-  /// How many requests have been run again so far.
+  /// How many requests have run again so far.
   [[nodiscard]] std::uint64_t replayed() const noexcept {
     return replayed_.load(std::memory_order_relaxed);
   }
@@ -93,7 +93,7 @@ class settlement {
   mailbox& requests_;
   reactor& completions_;
   fault_attribution& cause_;
-  supervisor_environment& around_;
+  supervisor_environment& environment_;
   std::optional<draining_worker> draining_;
   std::vector<clock::time_point> refunds_;  // earlier losses whose culprit is named now
   clock::time_point reaped_at_{};

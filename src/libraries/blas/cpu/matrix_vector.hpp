@@ -6,7 +6,7 @@
 
 namespace troupe::cpu {
 
-/// y = alpha · op_a(a) · x + beta · y: what gemv and its batch run.
+/// y = alpha · op_a(a) · x + beta · y, for gemv and its batch.
 struct matrix_vector_product {
   const any_tensor& a;
   const any_tensor& x;

@@ -7,7 +7,7 @@
 namespace troupe::cpu {
 
 /// One matrix product, c = alpha · op_a(a) · op_b(b) + beta · c, in the last two dimensions of its
-/// views: what gemm and every batched gemm run.
+/// views, for gemm and every batched gemm.
 struct product {
   const any_tensor& a;
   const any_tensor& b;

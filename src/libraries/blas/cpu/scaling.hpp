@@ -65,7 +65,7 @@ void scale(const any_tensor& c, blas::uplo uplo, Factor factor) noexcept {
   }
 }
 
-/// What an executor passes as beta: beta itself, or 1 after it has been multiplied by here.
+/// The beta for an executor: beta itself, or 1 if this has already multiplied by it.
 template <class T>
 [[nodiscard]] T settle_beta(const any_tensor& y, const scalar& beta) noexcept {
   const T factor = beta.as<T>();

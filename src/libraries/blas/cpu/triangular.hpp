@@ -4,8 +4,8 @@
 
 namespace troupe::cpu {
 
-/// A triangular matrix beside a general one, in the last two dimensions of their views: what trmm,
-/// trsm and its batch run. `Routine` takes the arguments of CBLAS xTRMM and xTRSM.
+/// A triangular matrix beside a general one, in the last two dimensions of their views, for trmm,
+/// trsm and its batch. `Routine` takes the arguments of CBLAS xTRMM and xTRSM.
 template <class Request, class Routine>
 void with_triangle(const Request& r, Routine routine) {
   const int rows = r.b.rank() - 2;

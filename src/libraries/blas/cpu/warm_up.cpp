@@ -22,10 +22,11 @@ result<void> warm_up(lane_context& lane) {
   plugin_operations::visit([&](auto& add) { add(table); });
   // Large enough for the kernels that pack their operands, small enough for one thread.
   constexpr std::int64_t side = 64;
-  std::array<std::array<double, side * side>, 3> room{};
+  std::array<std::array<double, side * side>, 3> workspace{};
   for (const dtype type : {dtype::f32, dtype::f64}) {
     const auto matrix = [&](std::size_t i) {
-      return any_tensor::unowned(reinterpret_cast<std::byte*>(room[i].data()), type, {side, side});
+      return any_tensor::unowned(reinterpret_cast<std::byte*>(workspace[i].data()), type,
+                                 {side, side});
     };
     const blas::gemm product{.a = matrix(0), .b = matrix(1), .c = matrix(2)};
     if (auto done = run_one(table, product, lane); !done) return done;
@@ -36,7 +37,7 @@ result<void> warm_up(lane_context& lane) {
 }
 
 // Without room for a product all else may run: the request that needs it says why it cannot.
-result<void> warm_up_as_far_as_there_is_room(lane_context& lane) {
+result<void> warm_up_as_far_as_there_is_workspace(lane_context& lane) {
   try {
     return warm_up(lane);
   } catch (const std::bad_alloc&) {
@@ -44,7 +45,7 @@ result<void> warm_up_as_far_as_there_is_room(lane_context& lane) {
   }
 }
 
-const plugin_warm_up ahead_of_use(warm_up_as_far_as_there_is_room);
+const plugin_warm_up ahead_of_use(warm_up_as_far_as_there_is_workspace);
 
 }  // namespace
 

@@ -15,7 +15,7 @@ namespace troupe::cpu {
 processor this_processor() noexcept {
   processor found;
 #if defined(__x86_64__)
-  __builtin_cpu_init();  // OpenBLAS asks from a constructor, when nobody may have looked yet
+  __builtin_cpu_init();  // OpenBLAS calls this from a constructor, before any other initialisation
   found.is_amd = __builtin_cpu_is("amd") != 0;
   found.avx2_fma = __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0;
   found.avx512 = __builtin_cpu_supports("avx512f") != 0 &&
@@ -34,19 +34,19 @@ const char* openblas_kernels_for(const processor& p) noexcept {
 
 }  // namespace troupe::cpu
 
-// The names are the linker's (--wrap=getenv): what is linked with this calls the first for
-// `getenv`, and the second is `getenv`.
+// The linker defines the names (--wrap=getenv): code linked with this calls the first for `getenv`,
+// and the second is `getenv`.
 // NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
 extern "C" char* __real_getenv(const char* name);
 extern "C" char* __wrap_getenv(const char* name);
 
 char* __wrap_getenv(const char* name) {
-  char* const said = __real_getenv(name);
+  char* const text = __real_getenv(name);
   if (std::strcmp(name, "OPENBLAS_NUM_THREADS") == 0) {
-    return const_cast<char*>(troupe::cpu::openblas_thread_setting(said));
+    return const_cast<char*>(troupe::cpu::openblas_thread_setting(text));
   }
-  if (said != nullptr || std::strcmp(name, "OPENBLAS_CORETYPE") != 0) return said;
-  // Nobody writes to what `getenv` answers, whatever its type says.
+  if (text != nullptr || std::strcmp(name, "OPENBLAS_CORETYPE") != 0) return text;
+  // The result of `getenv` is never written, whatever its type says.
   return const_cast<char*>(troupe::cpu::openblas_kernels_for(troupe::cpu::this_processor()));
 }
 // NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)

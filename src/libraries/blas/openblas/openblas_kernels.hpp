@@ -2,7 +2,7 @@
 
 namespace troupe::cpu {
 
-/// What a processor can do that decides over OpenBLAS's kernels.
+/// The properties of a processor that select OpenBLAS's kernels.
 struct processor {
   bool is_amd = false;
   bool avx2_fma = false;

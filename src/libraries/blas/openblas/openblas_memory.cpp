@@ -35,7 +35,7 @@ namespace {
 
 // Source: OpenBLAS, BUFFER_SIZE of common_x86_64.h, which is the largest.
 constexpr std::size_t largest_buffer_bytes = std::size_t{128} << 20;
-// What a thread takes besides.
+// The other memory of a thread.
 constexpr std::size_t stack_bytes = std::size_t{8} << 20;
 
 class no_addresses final : public std::bad_alloc {
@@ -47,8 +47,8 @@ class no_addresses final : public std::bad_alloc {
 };
 
 // How many buffers OpenBLAS has taken from the system, of this size each, and how many are in use.
-// It gives none back, and takes another one only where all are in use. Relaxed: they are only
-// counted, and whoever sees an old count asks the system once more.
+// It returns none, and takes another one only if all are in use. Relaxed: they are only counted,
+// and a thread that sees an old count asks the system once more.
 std::atomic<int> buffers_taken{0};
 std::atomic<int> buffers_used{0};
 std::atomic<std::size_t> buffer_bytes{largest_buffer_bytes};
@@ -83,25 +83,26 @@ int number_in(const char* text) noexcept {
 
 }  // namespace
 
-int openblas_threads_within(std::optional<std::uint64_t> room, int wanted) noexcept {
-  if (!room) return wanted;
+int openblas_threads_within(std::optional<std::uint64_t> addresses, int wanted) noexcept {
+  if (!addresses) return wanted;
   // Half is left to calls, and to everybody else.
-  const std::uint64_t fit = *room / 2 / (largest_buffer_bytes + stack_bytes);
+  const std::uint64_t fit = *addresses / 2 / (largest_buffer_bytes + stack_bytes);
   return static_cast<int>(
       std::clamp<std::uint64_t>(fit, 1, static_cast<std::uint64_t>(std::max(wanted, 1))));
 }
 
-const char* openblas_thread_setting(const char* said) noexcept {
-  const auto room = address_room();
-  if (!room) return said;
+const char* openblas_thread_setting(const char* environment) noexcept {
+  const auto addresses = address_room();
+  if (!addresses) return environment;
   // NOLINTBEGIN(concurrency-mt-unsafe): OpenBLAS does so in the same moment
-  int wanted = number_in(said);
+  int wanted = number_in(environment);
   if (wanted <= 0) wanted = number_in(std::getenv("GOTO_NUM_THREADS"));
   if (wanted <= 0) wanted = number_in(std::getenv("OMP_NUM_THREADS"));
   // NOLINTEND(concurrency-mt-unsafe)
   if (wanted <= 0) wanted = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
   static char text[16];  // asked for once, when OpenBLAS is loaded
-  *std::to_chars(text, text + sizeof(text) - 1, openblas_threads_within(room, wanted)).ptr = '\0';
+  *std::to_chars(text, text + sizeof(text) - 1, openblas_threads_within(addresses, wanted)).ptr =
+      '\0';
   return text;
 }
 

@@ -9,8 +9,8 @@ namespace troupe::cpu {
 /// (nothing: there is no limit). At least 1, which is the caller's own.
 [[nodiscard]] int openblas_threads_within(std::optional<std::uint64_t> room, int wanted) noexcept;
 
-/// What the variable OPENBLAS_NUM_THREADS is to say, of which the environment says `said` (may be
-/// null): as many threads as there is room for under a limit of addresses, else that.
-[[nodiscard]] const char* openblas_thread_setting(const char* said) noexcept;
+/// The value for the variable OPENBLAS_NUM_THREADS, whose environment value is `environment` (may
+/// be null): as many threads as fit under a limit of addresses, else that value.
+[[nodiscard]] const char* openblas_thread_setting(const char* environment) noexcept;
 
 }  // namespace troupe::cpu

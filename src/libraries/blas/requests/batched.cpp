@@ -85,7 +85,7 @@ argument_checks& all_apart(argument_checks& check, const std::vector<any_tensor>
   add("a", a);
   add("b", b);
   add("c", c);
-  // Of several that are one and the same, the first is named.
+  // If several are the same, the first is named.
   std::ranges::sort(members, std::less<>(),
                     [](const member& m) { return std::tuple(m.begin, m.list, m.index); });
   std::vector<std::size_t> next_c(members.size() + 1, members.size());  // from a place on

@@ -26,7 +26,7 @@ void describe_product(description<R>& d, std::initializer_list<dtype> types) {
   d.factors({&R::alpha, &R::beta}, &R::a);
 }
 
-/// What herk and her2k take: a in the order of c as it is, in the other order conjugated.
+/// The form of a for herk and her2k: as it is in the order of c, conjugated in the other order.
 argument_checks& hermitian_order(argument_checks& check, const operand& c, const operand& a,
                                  std::string_view name, op applied) {
   if (!check.good() || a.view.empty() || c.view.empty()) return check;

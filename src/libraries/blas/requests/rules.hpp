@@ -34,7 +34,7 @@ inline argument_checks& math_fits(argument_checks& check, math_mode math, dtype 
                     });
 }
 
-/// Where a product takes another arithmetic than `strict`.
+/// Whether a product has another arithmetic than `strict`.
 template <class R>
 [[nodiscard]] condition takes_math(const description<R>& d, any_tensor R::* of) {
   return d.is(of, {dtype::f32, dtype::c64});

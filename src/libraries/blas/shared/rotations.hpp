@@ -40,8 +40,8 @@ constexpr R power_of_two(int exponent) noexcept {
   return std::bit_cast<R>(static_cast<bits_of<R>>(exponent + bias<R>) << fraction_bits<R>);
 }
 
-/// What xROTG answers for real numbers: c · a + s · b = r, c · b − s · a = 0, and the z that c and
-/// s can be found from.
+/// The result of xROTG for real numbers: c · a + s · b = r, c · b − s · a = 0, and the z from which
+/// c and s can be found.
 template <class R>
 struct real_rotation {
   R r, z, c, s;
@@ -68,7 +68,7 @@ struct complex_parts {
   R re, im;
 };
 
-/// What xROTG answers for complex numbers: c · f + s · g = r, c · g − conj(s) · f = 0.
+/// The result of xROTG for complex numbers: c · f + s · g = r, c · g − conj(s) · f = 0.
 template <class R>
 struct complex_rotation {
   complex_parts<R> r;
@@ -162,7 +162,7 @@ constexpr void generate_modified(R& d1, R& d2, R& x1, R y1, R* param) noexcept {
   const R q1 = p1 * x1;
   const R q2 = p2 * y1;
   modified_rotation<R> h{-1, 0, 0, 0, 0};
-  R share = 0;  // what d1 and d2 are divided by; not positive where there is no such rotation
+  R share = 0;  // divisor of d1 and d2; not positive if there is no such rotation
   if (d1 < 0) {
     share = -1;
   } else if (magnitude(q1) > magnitude(q2)) {

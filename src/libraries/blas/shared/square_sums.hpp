@@ -41,7 +41,7 @@ struct square_sums {
   [[nodiscard]] constexpr double root() const noexcept {
     using reals::square_root;
     if (large > 0) {
-      // What is small is far below the last place.
+      // The small numbers are far below the last place.
       const double rest = medium * scale_of_large * scale_of_large;
       return square_root(large + rest) / scale_of_large;
     }

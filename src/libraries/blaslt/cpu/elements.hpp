@@ -36,7 +36,7 @@ template <class Real>
   }
 }
 
-/// What is beyond `limit` becomes that; NaN stays.
+/// Clamps values beyond `limit`; NaN stays.
 template <class Real>
 [[nodiscard]] float saturated(Real value, float limit) noexcept {
   return std::clamp(static_cast<float>(value), -limit, limit);

@@ -76,7 +76,7 @@ result<std::span<T>> numbers(lane_context& lane, std::int64_t count) {
 template <class T>
 void multiply(const matmul& r, const sizes& s, std::int64_t product, T* sum, lane_context& lane) {
   auto* const first = reinterpret_cast<std::byte*>(sum);
-  // Of the rank of the others, whose last two dimensions alone are looked at.
+  // It has the rank of the others, of which only the last two dimensions are used.
   const any_tensor sums = any_tensor::unowned(
       first, dtype_of<T>, r.d.rank() == 3 ? shape{1, s.m, s.n} : shape{s.m, s.n});
   // These types need no workspace, so nothing can fail.
@@ -159,13 +159,13 @@ result<void> run_real(const matmul& r, const sizes& s, std::int64_t scratch_numb
   const std::int64_t sums_of_rows = columns * static_cast<std::int64_t>(sizeof(double));
   const std::int64_t sums = s.m * s.n * static_cast<std::int64_t>(sizeof(Sum));
   const std::int64_t scratch = scratch_numbers * static_cast<std::int64_t>(sizeof(float));
-  auto room = numbers<std::byte>(lane, sums_of_rows + blaslt::round_up(sums, 16) + scratch);
-  if (!room) return std::move(room).error();
-  const std::span row_sums(reinterpret_cast<double*>(room->data()),
+  auto workspace = numbers<std::byte>(lane, sums_of_rows + blaslt::round_up(sums, 16) + scratch);
+  if (!workspace) return std::move(workspace).error();
+  const std::span row_sums(reinterpret_cast<double*>(workspace->data()),
                            static_cast<std::size_t>(columns));
-  Sum* const sum = reinterpret_cast<Sum*>(room->data() + sums_of_rows);
+  Sum* const sum = reinterpret_cast<Sum*>(workspace->data() + sums_of_rows);
   auto* const widened =
-      reinterpret_cast<float*>(room->data() + sums_of_rows + blaslt::round_up(sums, 16));
+      reinterpret_cast<float*>(workspace->data() + sums_of_rows + blaslt::round_up(sums, 16));
   Real amax_d = 0;
   for (std::int64_t product = 0; product < s.batch; ++product) {
     if (r.alpha.is_zero()) {
@@ -225,13 +225,13 @@ result<void> run_complex(const matmul& r, const sizes& s, lane_context& lane) {
 result<void> run_integers(const matmul& r, const sizes& s, std::int64_t scratch_numbers,
                           lane_context& lane) {
   static_assert(sizeof(float) == sizeof(std::uint32_t));
-  auto room = numbers<float>(lane, s.m * s.n + scratch_numbers);
-  if (!room) return std::move(room).error();
-  auto* const sum = reinterpret_cast<std::uint32_t*>(room->data());
+  auto workspace = numbers<float>(lane, s.m * s.n + scratch_numbers);
+  if (!workspace) return std::move(workspace).error();
+  auto* const sum = reinterpret_cast<std::uint32_t*>(workspace->data());
   const auto alpha = static_cast<std::uint32_t>(r.alpha.as<std::int32_t>());
   const auto beta = static_cast<std::uint32_t>(r.beta.as<std::int32_t>());
   for (std::int64_t product = 0; product < s.batch; ++product) {
-    multiply_i8(r, s, product, room->data() + s.m * s.n, sum);
+    multiply_i8(r, s, product, workspace->data() + s.m * s.n, sum);
     const matrix_place d(r.d, product);
     const matrix_place c = r.c.null() ? matrix_place() : matrix_place(r.c, product);
     for (std::int64_t i = 0; i < s.m; ++i) {

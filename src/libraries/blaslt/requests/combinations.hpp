@@ -11,7 +11,7 @@
 /// documentation, cublasLtMatmul, "Datatypes Supported".
 namespace troupe::blaslt {
 
-/// What a product is computed in.
+/// The arithmetic of a product.
 enum class arithmetic : std::uint8_t {
   f64,
   f32,
@@ -72,8 +72,8 @@ inline constexpr std::array combinations = [] {
   return type == dtype::e4m3 || type == dtype::e5m2;
 }
 
-/// The combination of these types. Where c or the bias is not there, the first that fits: cuBLASLt
-/// wants a type of c even where it reads none.
+/// The combination of these types. Without c or bias, the first that fits: cuBLASLt requires a type
+/// of c even if it reads none.
 [[nodiscard]] constexpr std::optional<combination> combination_of(
     dtype a, dtype b, std::optional<dtype> c, dtype d, std::optional<dtype> bias) noexcept {
   const auto* const found = std::ranges::find_if(combinations, [&](const combination& one) {

@@ -39,8 +39,8 @@ argument_checks& vector_lies_well(argument_checks& check, const operand& t, cons
                     });
 }
 
-/// Where d is fp8, gelu keeps its input in c's type, where all others are e4m3. Source: cuBLAS
-/// documentation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE, and what cuBLASLt 13.0 offers.
+/// If d is fp8, gelu stores its input in c's type, but all others in e4m3. Source: cuBLAS
+/// documentation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE, and the algorithms of cuBLASLt 13.0.
 argument_checks& aux_type_fits(argument_checks& check, const matmul& r) {
   const operand aux{"aux", r.aux};
   if (is_relu(r.epilogue)) return check.type(aux, {dtype::u8});
@@ -89,7 +89,7 @@ argument_checks& epilogue_vector_fits(argument_checks& check, const matmul& r) {
                return fmt::format("{} must be contiguous, it is {}", vector.name,
                                   vector.view.to_string());
              });
-  // Where d is fp8, aux says of what type c would be.
+  // If d is fp8, aux implies the type of c.
   check.rule(types_of(r).has_value(), errc::type_mismatch, [&] {
     return fmt::format("{} is {}, which cuBLASLt does not take for a {}, b {}, d {}{}", vector.name,
                        to_string(vector.view.type()), to_string(r.a.type()), to_string(r.b.type()),

@@ -11,8 +11,8 @@
 #include <optional>
 #include <string_view>
 
-/// What a request asks of cuBLASLt. Shared by validation and the backends, so that what is accepted
-/// and what is executed cannot differ.
+/// The parameters of a request for cuBLASLt. Shared by validation and the backends, so that the
+/// accepted and the executed request cannot differ.
 namespace troupe::blaslt {
 
 [[nodiscard]] constexpr bool has_bias(epilogue e) noexcept {
@@ -154,7 +154,7 @@ struct aux_extents {
   const std::int64_t ld = aux_leading_dimension(r.aux, p.swapped, mask);
   return r.aux.empty() || (ld != 0 && ld % unit == 0 && distance_of(r.aux) % unit == 0);
 }
-/// What k, d's contiguous extent and leading dimensions are multiples of.
+/// The number that k, d's contiguous extent and leading dimensions must be multiples of.
 [[nodiscard]] constexpr std::int64_t extent_unit(arithmetic computed) noexcept {
   if (computed == arithmetic::fp8) return 16;
   return computed == arithmetic::i32 || computed == arithmetic::i32_scaled ? 4 : 1;

@@ -22,7 +22,7 @@ std::string type_names(const matmul& r) {
   return names;
 }
 
-/// Of products of fp8: what cuBLASLt 13.0 finds an algorithm for on compute capability 9.0.
+/// Products of fp8 for which cuBLASLt 13.0 finds an algorithm on compute capability 9.0.
 bool offers(dtype d, epilogue e) noexcept {
   if (sums_operand(e)) return false;
   if (is_fp8(d)) return !reads_aux(e);

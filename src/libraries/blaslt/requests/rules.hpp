@@ -27,7 +27,7 @@ argument_checks& scalings_fit(argument_checks& check, const matmul& r);
 /// Scales and the largest magnitude lie where cuBLASLt takes them; scales of blocks in its layout.
 argument_checks& scales_lie_well(argument_checks& check, const matmul& r);
 
-/// What cuBLASLt asks for beyond that. Source: cuBLAS documentation, cublasLtMatmul.
+/// The further requirements of cuBLASLt. Source: cuBLAS documentation, cublasLtMatmul.
 argument_checks& library_takes(argument_checks& check, const matmul& r);
 /// The address of `t` is a multiple of `bytes`; `by` names what needs it, if not every request.
 argument_checks& begins_at_multiple(argument_checks& check, const operand& t, std::int64_t bytes,

@@ -368,7 +368,7 @@ std::vector<kv_append> kv_pages::appends_of(const open_step& step, std::int64_t 
     const stepping_sequence& of = step.sequences[static_cast<std::size_t>(n)];
     for (std::int64_t done = 0; done < step.tokens;) {
       const std::int64_t token = of.length + done;
-      // What is left of a page, full pages, the beginning of the last one.
+      // The rest of a page, full pages, the beginning of the last one.
       const std::int64_t left = step.tokens - done;
       const std::int64_t rows = std::min(size - token % size, left);
       const std::int64_t pieces = rows < size ? 1 : std::min(left / size, most_pieces);

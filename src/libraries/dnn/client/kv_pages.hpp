@@ -79,7 +79,7 @@ class kv_pages : public std::enable_shared_from_this<kv_pages> {
   [[nodiscard]] result<const sequence*> find(kv_sequence one) const;
   [[nodiscard]] std::int32_t take_page();
   void give_back(std::int32_t page);
-  /// What the step has taken. Its requests have ended.
+  /// Gives back the step's pages. Its requests have ended.
   void give_back(const open_step& step);
 
   /// Rows [first, first + count) of a page, [count, heads, size].
@@ -103,8 +103,8 @@ class kv_pages : public std::enable_shared_from_this<kv_pages> {
   std::vector<std::int32_t> owners_;  ///< by page
   std::unordered_map<std::uint64_t, sequence> sequences_;
   std::uint64_t next_ = 0;
-  std::vector<any_tensor> undefined_;                        ///< what could not be set to zero yet
-  std::vector<std::shared_ptr<const open_step>> abandoned_;  ///< until what they took is back
+  std::vector<any_tensor> undefined_;  ///< tensors that could not be set to zero yet
+  std::vector<std::shared_ptr<const open_step>> abandoned_;  ///< until their pages are back
 };
 
 }  // namespace troupe::dnn::detail

@@ -88,11 +88,11 @@ class normalizer {
   result<void> reserve(lane_context& lane, int arrays) {
     const std::int64_t scratch = by_rows_ ? 3 * of_.c : 2 * line_block;
     threads_ = threads_for(parts_per_pass(), of_.count(), work_per_thread);
-    auto room = lane.workspace(
+    auto workspace = lane.workspace(
         static_cast<std::size_t>((of_.c * (arrays + 2 * parts_) + scratch * threads_) *
                                  static_cast<std::int64_t>(sizeof(real))));
-    if (!room) return std::move(room).error();
-    numbers_ = reinterpret_cast<real*>(room->data());
+    if (!workspace) return std::move(workspace).error();
+    numbers_ = reinterpret_cast<real*>(workspace->data());
     sums_ = numbers_ + of_.c * arrays;
     scratch_ = sums_ + 2 * of_.c * parts_;
     scratch_of_thread_ = scratch;
@@ -226,7 +226,7 @@ class normalizer {
     const auto [begin, end] = part_of(part);
     real* const mean = first(part);
     real* const squares = second(part);
-    // Of a block, by distances from its first row.
+    // For a block, by distances from its first row.
     real* const from = scratch;
     real* const block_sum = from + of_.c;
     real* const block_squares = block_sum + of_.c;
@@ -371,7 +371,7 @@ result<void> train(const dnn::batch_norm_training& r, lane_context& lane) {
       const moments<real> all = norm.moments_of(c);
       const real origin = norm.numbers(0)[c];
       const real mean = origin + all.mean;
-      // Of the mean, what its type has no room for.
+      // The part of the mean that its type cannot hold.
       const real rest = (origin - mean) + all.mean;
       const real variance = all.squares / all.count;
       const real rstd = reciprocal_deviation(variance, r.eps);

@@ -12,7 +12,7 @@
 /// vectorised.
 namespace troupe::cpu {
 
-/// What sums of an element type are computed in; integers modulo 2³².
+/// The type of sums of an element type; integers modulo 2³².
 template <class T>
 struct sums_of {
   using type = float;

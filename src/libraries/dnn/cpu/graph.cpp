@@ -9,7 +9,7 @@
 namespace troupe::cpu {
 namespace {
 
-// What runs the pieces. Set once, while the plugin is loaded.
+// The operations that run the pieces. Set once, while the plugin is loaded.
 operation_of<blaslt::matmul> run_matmul;
 operation_of<blas::gemm> run_gemm;
 operation_of<blas::gemm_strided_batched> run_gemm_batch;
@@ -40,9 +40,9 @@ result<dnn::graph_run> run_graph(const dnn::graph& r, lane_context& lane) {
   const dnn::lowered_graph& what = **found;
   dnn::graph_memory memory(r);
   // Apart from the workspace, which belongs to the piece that runs.
-  auto room = lane.host_workspace(static_cast<std::size_t>(what.room_bytes));
-  if (!room) return std::move(room).error();
-  memory.first[dnn::graph_memory::room] = room->data();
+  auto workspace = lane.host_workspace(static_cast<std::size_t>(what.room_bytes));
+  if (!workspace) return std::move(workspace).error();
+  memory.first[dnn::graph_memory::room] = workspace->data();
   for (const dnn::piece& one : what.pieces) {
     const dnn::piece here = dnn::placed(one, memory);
     auto done = std::visit([&](const auto& request) { return run_piece(request, lane); }, here);

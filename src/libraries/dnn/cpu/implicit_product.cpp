@@ -18,7 +18,7 @@ namespace {
 constexpr std::int64_t block_rows = 192;  // a multiple of every kernel's
 constexpr std::int64_t block_columns = 512;
 constexpr std::int64_t block_depth = 256;
-// What a thread should have to do at the least, in products.
+// The least work for a thread, in products.
 constexpr std::int64_t products_per_thread = std::int64_t{1} << 20;
 
 constexpr std::int64_t round_up(std::int64_t n, std::int64_t unit) noexcept {
@@ -27,7 +27,7 @@ constexpr std::int64_t round_up(std::int64_t n, std::int64_t unit) noexcept {
 
 /// The memory of one thread.
 template <class Sum>
-struct thread_room {
+struct thread_workspace {
   Sum* a = nullptr;
   Sum* b = nullptr;
   Sum* sums = nullptr;
@@ -46,7 +46,7 @@ struct thread_room {
                        static_cast<std::int64_t>(sizeof(point)),
                64);
 
-  explicit thread_room(std::byte* at) noexcept {
+  explicit thread_workspace(std::byte* at) noexcept {
     const auto take = [&]<class T>(T*& to, std::int64_t count) {
       to = reinterpret_cast<T*>(at);
       at += count * static_cast<std::int64_t>(sizeof(T));
@@ -179,10 +179,11 @@ class product_run {
       }
     }
     threads = std::min(threads, tasks());
-    auto room = lane.workspace(static_cast<std::size_t>(threads * thread_room<sum>::bytes));
-    if (!room) return std::move(room).error();
+    auto workspace =
+        lane.workspace(static_cast<std::size_t>(threads * thread_workspace<sum>::bytes));
+    if (!workspace) return std::move(workspace).error();
     share_out(threads, tasks(), [&](std::int64_t thread, std::int64_t t) {
-      task(thread_room<sum>(room->data() + thread * thread_room<sum>::bytes), t);
+      task(thread_workspace<sum>(workspace->data() + thread * thread_workspace<sum>::bytes), t);
     });
     return {};
   }
@@ -198,52 +199,53 @@ class product_run {
     return p_.groups * row_blocks() * column_blocks();
   }
 
-  void task(const thread_room<sum>& room, std::int64_t t) const {
+  void task(const thread_workspace<sum>& workspace, std::int64_t t) const {
     const std::int64_t group = t / (row_blocks() * column_blocks());
     const std::int64_t first_row = t / column_blocks() % row_blocks() * task_rows_;
     const std::int64_t first_column = t % column_blocks() * task_columns_;
     const std::int64_t rows = std::min(task_rows_, rows_ - first_row);
     const std::int64_t columns = std::min(task_columns_, columns_ - first_column);
     const std::int64_t stride = round_up(columns, kernel_.columns);
-    std::fill_n(room.sums, round_up(rows, kernel_.rows) * stride, sum{});
+    std::fill_n(workspace.sums, round_up(rows, kernel_.rows) * stride, sum{});
 
     const T* const a = reinterpret_cast<const T*>(p_.a) + group * p_.a_group;
     const column_packer<T, sum> b(reinterpret_cast<const T*>(p_.b) + group * p_.b_group, p_.bounds);
-    p_.a_rows.points(first_row, rows, room.rows);
-    p_.b_columns.points(first_column, columns, room.columns);
+    p_.a_rows.points(first_row, rows, workspace.rows);
+    p_.b_columns.points(first_column, columns, workspace.columns);
     for (std::int64_t from = 0; from < depth_; from += block_depth) {
       const std::int64_t depth = std::min(block_depth, depth_ - from);
-      p_.a_depth.points(from, depth, room.depth);
-      pack_a(a, {room.rows, static_cast<std::size_t>(rows)},
-             {room.depth, static_cast<std::size_t>(depth)}, kernel_.rows, room.a);
-      p_.b_depth.points(from, depth, room.depth);
-      b.pack({room.columns, static_cast<std::size_t>(columns)},
-             {room.depth, static_cast<std::size_t>(depth)}, kernel_.columns, room.b);
+      p_.a_depth.points(from, depth, workspace.depth);
+      pack_a(a, {workspace.rows, static_cast<std::size_t>(rows)},
+             {workspace.depth, static_cast<std::size_t>(depth)}, kernel_.rows, workspace.a);
+      p_.b_depth.points(from, depth, workspace.depth);
+      b.pack({workspace.columns, static_cast<std::size_t>(columns)},
+             {workspace.depth, static_cast<std::size_t>(depth)}, kernel_.columns, workspace.b);
       for (std::int64_t j = 0; j < columns; j += kernel_.columns) {
         for (std::int64_t i = 0; i < rows; i += kernel_.rows)
-          kernel_.add(room.a + i * depth, room.b + j * depth, depth, room.sums + i * stride + j,
-                      stride);
+          kernel_.add(workspace.a + i * depth, workspace.b + j * depth, depth,
+                      workspace.sums + i * stride + j, stride);
       }
     }
-    store(room, group, first_row, rows, first_column, columns, stride);
+    store(workspace, group, first_row, rows, first_column, columns, stride);
   }
 
-  void store(const thread_room<sum>& room, std::int64_t group, std::int64_t first_row,
+  void store(const thread_workspace<sum>& workspace, std::int64_t group, std::int64_t first_row,
              std::int64_t rows, std::int64_t first_column, std::int64_t columns,
              std::int64_t stride) const {
     const std::int64_t size = size_of(p_.result_type);
-    p_.c_rows.points(first_row, rows, room.rows);
-    p_.c_columns.points(first_column, columns, room.columns);
+    p_.c_rows.points(first_row, rows, workspace.rows);
+    p_.c_columns.points(first_column, columns, workspace.columns);
     if (z_ != nullptr) {
-      p_.z_rows.points(first_row, rows, room.z_rows);
-      p_.z_columns.points(first_column, columns, room.z_columns);
+      p_.z_rows.points(first_row, rows, workspace.z_rows);
+      p_.z_columns.points(first_column, columns, workspace.z_columns);
     }
     for (std::int64_t i = 0; i < rows; ++i) {
       const std::byte* const z =
-          z_ == nullptr ? nullptr : z_ + (group * p_.z_group + room.z_rows[i].offset) * size;
-      finish_.store(room.sums + i * stride, room.row, columns, group * rows_ + first_row + i,
-                    p_.c + (group * p_.c_group + room.rows[i].offset) * size, room.columns, z,
-                    room.z_columns);
+          z_ == nullptr ? nullptr : z_ + (group * p_.z_group + workspace.z_rows[i].offset) * size;
+      finish_.store(workspace.sums + i * stride, workspace.row, columns,
+                    group * rows_ + first_row + i,
+                    p_.c + (group * p_.c_group + workspace.rows[i].offset) * size,
+                    workspace.columns, z, workspace.z_columns);
     }
   }
 

@@ -16,7 +16,7 @@
 /// in the padding are 0.
 namespace troupe::cpu {
 
-/// Where an index points: what it adds to an offset, and to the place in each dimension of space.
+/// The contribution of an index: to an offset, and to the place in each dimension of space.
 struct point {
   std::int64_t offset = 0;
   dnn::space_numbers place{};
@@ -56,12 +56,12 @@ struct implicit_product {
   const std::byte* a = nullptr;
   const std::byte* b = nullptr;
   std::byte* c = nullptr;
-  dtype type{};         ///< of a and b
-  dtype result_type{};  ///< of c and z
+  dtype type{};         ///< for a and b
+  dtype result_type{};  ///< for c and z
   axes a_rows, a_depth, b_depth, b_columns, c_rows, c_columns, z_rows, z_columns;
-  dnn::space_numbers bounds{};  ///< of b's places
+  dnn::space_numbers bounds{};  ///< for b's places
   std::int64_t groups = 1;
-  // What each group adds to offsets.
+  // The contribution of each group to offsets.
   std::int64_t a_group = 0, b_group = 0, c_group = 0, z_group = 0;
 
   /// Computes c. \errors `out_of_memory` for the lane's workspace

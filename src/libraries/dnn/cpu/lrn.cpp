@@ -50,10 +50,11 @@ class responses {
     const std::int64_t tasks = of_.n * of_.space[0] * of_.space[1] * blocks;
     const std::int64_t threads = threads_for(tasks, of_.count(), work_per_thread);
     const std::int64_t each = of_.c * block_;
-    auto room = lane.workspace(static_cast<std::size_t>(threads * arrays * each) * sizeof(real));
-    if (!room) return std::move(room).error();
+    auto workspace =
+        lane.workspace(static_cast<std::size_t>(threads * arrays * each) * sizeof(real));
+    if (!workspace) return std::move(workspace).error();
     share_out(threads, tasks, [&](std::int64_t thread, std::int64_t task) {
-      real* const own = reinterpret_cast<real*>(room->data()) + thread * arrays * each;
+      real* const own = reinterpret_cast<real*>(workspace->data()) + thread * arrays * each;
       std::int64_t rest = task;
       const std::int64_t w = rest % blocks * block_;
       rest /= blocks;

@@ -146,7 +146,7 @@ void result_rows<Sum>::store(Sum* sums, real* scratch, std::int64_t n, std::int6
     for (std::int64_t j = 0; j < n; ++j)
       values[j] *= alpha_;
     if (z != nullptr) {
-      // Of integer sums the scratch is in use: values there go where the sums were.
+      // For integer sums the scratch is in use: their values replace the sums.
       real* const added =
           std::same_as<Sum, std::uint32_t> ? reinterpret_cast<real*>(sums) : scratch;
       for_result_type(type_, [&]<class T>(T) { load<T>(z, z_places, n, added); });

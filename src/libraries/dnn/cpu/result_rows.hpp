@@ -9,8 +9,8 @@
 
 namespace troupe::cpu {
 
-/// What follows sums, for rows of results that lie anywhere: element j of a row at `offsets[j]`
-/// from its first, in elements.
+/// The epilogue of sums, for rows of results at any addresses: element j of a row is at
+/// `offsets[j]` from its first, in elements.
 template <class Sum>
 class result_rows {
  public:

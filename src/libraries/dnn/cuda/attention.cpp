@@ -2,8 +2,8 @@
 #include "backend/cuda/context/pieces.hpp"
 #include "libraries/dnn/cuda/attention/attention_case.hpp"
 #include "libraries/dnn/cuda/attention/checked_contents.hpp"
+#include "libraries/dnn/cuda/attention/masked_out.hpp"
 #include "libraries/dnn/cuda/attention/tiles/run.hpp"
-#include "libraries/dnn/cuda/attention/unattended.hpp"
 #include "libraries/dnn/cuda/plan/layout.hpp"
 #include "libraries/dnn/cuda/plan/staging.hpp"
 #include "libraries/dnn/cuda/plan/words.hpp"
@@ -69,7 +69,7 @@ class attention_run {
       if (!part) return std::move(part).error();
       if (auto copied = enqueue_copied(*part, what_.operand(i), where_); !copied) return copied;
     }
-    return what_.may_be_unattended() ? store_unattended(addresses) : result<void>();
+    return what_.may_be_masked_out() ? store_masked_out(addresses) : result<void>();
   }
 
  private:
@@ -123,7 +123,7 @@ class attention_run {
 
   // What is beyond a sequence's length, attends to nothing, or is attended by nothing: cuDNN leaves
   // there whatever its arithmetic gives.
-  [[nodiscard]] result<void> store_unattended(std::span<std::byte* const> addresses) {
+  [[nodiscard]] result<void> store_masked_out(std::span<std::byte* const> addresses) {
     masked_results all;
     const auto add = [&](std::size_t operand, std::uint32_t word) {
       if (!what_.operand(operand).null()) all.of[all.count++] = masked(operand, word, addresses);
@@ -136,7 +136,7 @@ class attention_run {
       add(number::statistics_at,
           std::bit_cast<std::uint32_t>(-std::numeric_limits<float>::infinity()));
     }
-    return check(enqueue_store_unattended(all, where_.stream()), "store_unattended");
+    return check(enqueue_store_masked_out(all, where_.stream()), "store_masked_out");
   }
   [[nodiscard]] masked_rows masked(std::size_t operand, std::uint32_t word,
                                    std::span<std::byte* const> addresses) const {

@@ -278,17 +278,17 @@ class translation {
 
 // cuDNN tells of each engine in several lines, of which the first reason says the most. In one
 // line.
-std::string shortened(const std::string& words) {
+std::string shortened(const std::string& message) {
   constexpr std::string_view mark = "Reason: ";
   constexpr std::size_t most_reasons = 3;
-  std::string text = words.substr(0, words.find('\n'));
+  std::string text = message.substr(0, message.find('\n'));
   std::vector<std::string> reasons;
-  for (std::size_t engine = words.find("engineId"); engine != std::string::npos;
-       engine = words.find("engineId", engine + 1)) {
-    const std::size_t at = words.find(mark, engine);
+  for (std::size_t engine = message.find("engineId"); engine != std::string::npos;
+       engine = message.find("engineId", engine + 1)) {
+    const std::size_t at = message.find(mark, engine);
     if (at == std::string::npos) break;
     const std::size_t begin = at + mark.size();
-    std::string reason = words.substr(begin, words.find('\n', begin) - begin);
+    std::string reason = message.substr(begin, message.find('\n', begin) - begin);
     if (std::ranges::find(reasons, reason) == reasons.end()) reasons.push_back(std::move(reason));
   }
   for (std::size_t i = 0; i < reasons.size() && i < most_reasons; ++i)
@@ -298,11 +298,11 @@ std::string shortened(const std::string& words) {
 
 // The frontend gives its own code, and no status of cuDNN's.
 error refusal(fe::error_t why, std::string_view call) {
-  const std::string words = why.get_message();
-  const bool no_memory = words.find("ALLOC_FAILED") != std::string::npos ||
-                         words.find("out of memory") != std::string::npos;
+  const std::string message = why.get_message();
+  const bool no_memory = message.find("ALLOC_FAILED") != std::string::npos ||
+                         message.find("out of memory") != std::string::npos;
   return {.code = no_memory ? errc::out_of_memory : errc::unsupported,
-          .message = shortened(words),
+          .message = shortened(message),
           .library = "cudnn",
           .call = std::string(call),
           .vendor_code = static_cast<std::int64_t>(why.get_code())};

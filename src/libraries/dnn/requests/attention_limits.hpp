@@ -16,11 +16,11 @@
 /// cudnn-frontend 1.18 for cuDNN 9.14 and later.
 namespace troupe::dnn {
 
-/// What these rules look at.
+/// The inputs of these rules.
 struct attention_facts {
   attention_sizes sizes{};
-  dtype type{};         ///< of q
-  dtype result_type{};  ///< of o
+  dtype type{};         ///< the type of q
+  dtype result_type{};  ///< the type of o
   dnn::diagonal diagonal{};
   std::int64_t left = -1;
   std::int64_t right = -1;

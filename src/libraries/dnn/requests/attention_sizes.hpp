@@ -9,14 +9,14 @@
 
 namespace troupe::dnn {
 
-/// What both requests are about, whatever the layout of their operands.
+/// The sizes of both requests, for any layout of their operands.
 struct attention_sizes {
   std::int64_t batch = 0;
   std::int64_t heads = 0;
   std::int64_t key_heads = 0;
   std::int64_t value_heads = 0;
-  std::int64_t s_q = 0;   ///< of packed sequences, the bound of their lengths
-  std::int64_t s_kv = 0;  ///< the same; of pages, what a table has room for
+  std::int64_t s_q = 0;   ///< for packed sequences, the bound of their lengths
+  std::int64_t s_kv = 0;  ///< the same; for pages, the capacity of a table
   std::int64_t d = 0;
   std::int64_t d_v = 0;
 

@@ -10,7 +10,7 @@
 /// refuse by this table. Source: cuDNN documentation, "Convolution Support Surface".
 namespace troupe::dnn {
 
-/// What products are summed in.
+/// The type in which products are summed.
 enum class arithmetic : std::uint8_t { f64, f32, i32 };
 
 struct combination {
@@ -19,7 +19,7 @@ struct combination {
   bool forward_only = false;
   /// Nothing follows the sums: alpha is 1, there are no beta, bias and activation.
   bool plain = false;
-  /// Where above 1: channels are contiguous in images and filter, multiples of this, in one group.
+  /// If above 1: channels are contiguous in images and filter, multiples of this, in one group.
   std::int64_t channel_unit = 1;
 };
 

@@ -11,7 +11,7 @@ constexpr auto element = &combination::x;
 constexpr auto result_type = &combination::y;
 constexpr auto bias_type = &combination::bias;
 
-/// Of images [n, c, in], of a filter and of responses [n, k, out].
+/// For images [n, c, in], a filter and responses [n, k, out].
 struct convolution_extents {
   extent n, c, k, of_group, in, filter, out;
 
@@ -67,7 +67,7 @@ void describe_result(description<R>& d, const convolution_extents& e) {
   d.layouts(layout::dense, {&R::x, &R::w, &R::y, &R::z, &R::bias});
 }
 
-/// What decides about a gradient, which may be added to the old one.
+/// The parameters of a gradient, which may be added to the old one.
 template <class R>
 void describe_gradient(description<R>& d, any_tensor R::* first, any_tensor R::* second,
                        any_tensor R::* gradient, const char* factor_of_old) {

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-/// What a convolution is, whatever its direction: shared by checks and backends, so that what is
-/// accepted and what is executed cannot differ.
+/// The geometry of a convolution, for any direction: shared by checks and backends, so that the
+/// accepted and the executed one cannot differ.
 namespace troupe::dnn {
 
 inline constexpr int most_space = 3;

@@ -4,8 +4,8 @@
 
 #include <troupe/dnn/pooling.hpp>
 
-/// What pooling is, whatever its direction: shared by checks and backends, so that what is accepted
-/// and what is executed cannot differ.
+/// The geometry of pooling, for any direction: shared by checks and backends, so that the accepted
+/// and the executed one cannot differ.
 namespace troupe::dnn {
 
 /// Takes an image [n, c, in…] to its response [n, c, out…].
@@ -43,7 +43,7 @@ template <class R>
   if constexpr (requires { r.count_padding; }) p.count_padding = r.count_padding;
   return p;
 }
-/// Of a forward request, or of a gradient.
+/// For a forward request, or a gradient.
 template <class R>
 [[nodiscard]] pooling pooling_of(const R& r) noexcept {
   if constexpr (requires { r.dx; }) {

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-/// What a recurrent network is, whatever is computed of it: shared by checks and backends.
+/// The shape of a recurrent network, for every request: shared by checks and backends.
 namespace troupe::dnn {
 
 inline constexpr std::int64_t most_rnn_features = std::int64_t{1} << 24;

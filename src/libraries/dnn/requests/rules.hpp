@@ -28,7 +28,7 @@ argument_checks& space_fits(argument_checks& check, const convolution& c);
 /// The same of a transposed convolution, whose extents are chosen by `output_padding`.
 argument_checks& transposed_space_fits(argument_checks& check, const convolution& c,
                                        const std::vector<std::int64_t>& output_padding);
-/// What the types ask for beyond that. `plain`: nothing follows the sums.
+/// The further requirements of the types. `plain`: there is no epilogue.
 argument_checks& types_fit(argument_checks& check, const convolution& c, const combination& types,
                            bool plain);
 

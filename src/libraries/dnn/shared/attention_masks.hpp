@@ -22,7 +22,7 @@ struct band {
   std::int64_t keys = 0;
   std::int64_t left = -1;
   std::int64_t right = -1;
-  std::int64_t shift = 0;  ///< of the diagonal: c = i + shift
+  std::int64_t shift = 0;  ///< the diagonal's: c = i + shift
 
   [[nodiscard]] constexpr key_range of_query(std::int64_t i) const noexcept {
     const std::int64_t c = i + shift;

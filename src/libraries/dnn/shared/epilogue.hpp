@@ -6,8 +6,8 @@
 
 namespace troupe::dnn {
 
-/// What follows the sums of a convolution: activation(alpha · sum + beta · z + bias). bias has an
-/// element for each channel of the result.
+/// The epilogue of a convolution: activation(alpha · sum + beta · z + bias). bias has an element
+/// for each channel of the result.
 struct epilogue {
   scalar alpha = 1;
   scalar beta = 0;
@@ -36,7 +36,7 @@ template <class R>
           .slope = r.slope,
           .elu_alpha = r.elu_alpha};
 }
-/// Of a gradient, which may be added to what is there.
+/// For a gradient, which may be added to the old content.
 template <class R>
 [[nodiscard]] epilogue epilogue_of(const R& r, const any_tensor& gradient) {
   epilogue made{.alpha = r.alpha, .beta = r.beta};

@@ -7,8 +7,8 @@
 
 namespace troupe::dnn {
 
-/// Where the elements of a tensor [n, c, space…] lie, with three dimensions of space: those that
-/// are missing come first and have extent 1.
+/// The layout of a tensor [n, c, space…], with three dimensions of space: missing ones come first
+/// and have extent 1.
 struct image_view {
   std::byte* at = nullptr;
   std::int64_t n_step = 0;  ///< in elements
@@ -65,7 +65,7 @@ inline void merge_space(image_extents& of, std::initializer_list<image_view*> vi
   }
 }
 
-/// Calls `f` with a value of the type of elements: of those that images have.
+/// Calls `f` with a value of the type of elements, one that images can have.
 template <class F>
 auto for_image_type(dtype type, F f) {
   switch (type) {

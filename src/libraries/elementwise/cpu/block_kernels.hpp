@@ -17,12 +17,12 @@ using load_kernel = void (*)(std::byte* y, const std::byte* memory, std::int64_t
 using store_kernel = void (*)(std::byte* memory, std::int64_t stride, const std::byte* a,
                               std::size_t n);
 
-/// What a row operation has found so far.
+/// The intermediate result of a row operation.
 struct accumulator {
   double real = 0;
   float single = 0;
   std::int64_t integer = 0;
-  std::int64_t place = -1;  ///< of `row_argmin` and `row_argmax`
+  std::int64_t place = -1;  ///< for `row_argmin` and `row_argmax`
 };
 /// Takes `n` elements in, of which the first is number `first` of the row.
 using row_kernel = void (*)(accumulator& sum, const std::byte* a, std::int64_t first,
@@ -34,7 +34,7 @@ struct block_kernels {
   load_kernel (*load)(dtype type);
   store_kernel (*store)(dtype type);
   row_kernel (*accumulate)(const elementwise::typed_instruction& one);
-  row_kernel sum_of_squares;  ///< of f32, in f64
+  row_kernel sum_of_squares;  ///< for f32, in f64
 
   [[nodiscard]] static const block_kernels& mine() noexcept;
 };

@@ -1,7 +1,7 @@
 #pragma once
 
 // Included once for each kind of processor, with KERNELS defined as the name of the table: the
-// loops are compiled with that processor's instructions, and are in nobody else's reach.
+// loops are compiled with that processor's instructions, and have internal linkage.
 
 #include "libraries/elementwise/cpu/block_kernels.hpp"
 #include "libraries/elementwise/cpu/real_functions.hpp"
@@ -348,7 +348,7 @@ T& best_of(accumulator& s) {
   if constexpr (std::is_same_v<T, double>) return s.real;
 }
 
-// Of what `term` makes of each number: in several lanes, so that sums do not wait for each other.
+// Sums `term` of each number: in several lanes, so that additions do not wait for each other.
 template <class Term>
 auto sum_of(const Term& term, std::size_t n) {
   constexpr std::size_t lanes = 16;

@@ -13,8 +13,8 @@ namespace {
 // Fewer elements for each thread are done sooner by one.
 constexpr std::int64_t elements_per_thread = std::int64_t{1} << 18;
 
-// Shares [0, count) among threads; `share` gets its bounds. Where no thread can be started, this
-// one does its part.
+// Divides [0, count) among threads; `share` gets its bounds. If no thread can be started, this one
+// does its part.
 template <class Share>
 void shared_out(std::int64_t count, std::int64_t elements, Share share) {
   const auto processors = static_cast<std::int64_t>(std::thread::hardware_concurrency());

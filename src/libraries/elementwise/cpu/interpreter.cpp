@@ -313,7 +313,7 @@ void interpreter::for_runs(std::size_t operand, std::int64_t first, std::size_t 
 std::byte* interpreter::in_memory(std::size_t operand, std::int64_t first, std::size_t n) const {
   if (!plain_[operand]) return nullptr;
   const auto& row = over_.row;
-  // What is contiguous is one loop.
+  // Contiguous elements are one loop.
   if (row.size() > 1 && n > 1 &&
       first % row.back().extent + static_cast<std::int64_t>(n) > row.back().extent)
     return nullptr;

@@ -43,8 +43,8 @@ class interpreter {
     block_kernel compute = nullptr;
     load_kernel load = nullptr;
     store_kernel store = nullptr;
-    std::size_t operand = 0;  ///< of what moves to or from memory, and of indices
-    std::byte* y = nullptr;   ///< where the value is, unless it is in memory
+    std::size_t operand = 0;  ///< for moves to or from memory, and for indices
+    std::byte* y = nullptr;   ///< the value's place, unless it is in memory
     // Where values are at present; null for one that is the same for a row: it stays in its cell.
     const std::byte** place = nullptr;
     const std::byte* const* a = nullptr;
@@ -73,8 +73,8 @@ class interpreter {
   };
 
   void plan(const elementwise::pass& of, pass_plan& made, const elementwise::function& f);
-  /// What this row operation is the sum of squares of, of f32 in f64: one loop then, where nothing
-  /// else takes the squares.
+  /// The value whose sum of squares this row operation is, f32 summed in f64: a single loop, if the
+  /// squares have no other use.
   [[nodiscard]] std::optional<std::uint16_t> squared_by(const elementwise::pass& of,
                                                         std::uint16_t row) const;
   [[nodiscard]] step step_of(std::uint16_t n) const;
@@ -85,8 +85,8 @@ class interpreter {
   void run_block(const pass_plan& p, std::int64_t first, std::size_t n);
   void execute(const step& s, std::int64_t first, std::size_t n);
   void move(const step& s, std::int64_t first, std::size_t n);
-  /// Where `n` elements of an operand are as a program computes with them: side by side, in its
-  /// number type, and in no other operand's place. Null if they are not.
+  /// The place of `n` elements of an operand if a program can use them there: contiguous, in its
+  /// number type, and in no other operand's place. Null otherwise.
   [[nodiscard]] std::byte* in_memory(std::size_t operand, std::int64_t first, std::size_t n) const;
   /// Calls `run(offset, stride, count)` for elements that lie at one stride.
   template <class Run>
@@ -99,12 +99,12 @@ class interpreter {
   const block_kernels& kernels_;
   std::vector<std::unique_ptr<std::byte[]>> buffers_;
   std::vector<std::byte*> free_;
-  std::vector<bool> plain_;  // by operand: where `in_memory` may find it
+  std::vector<bool> plain_;  // by operand: whether `in_memory` may find it
   std::vector<cell> cells_;  // uniform values, by instruction
   std::vector<const std::byte*> cell_places_;
   std::map<std::pair<std::uint16_t, elementwise::number>, std::byte*> constants_;
   std::vector<pass_plan> passes_;
-  std::vector<std::int64_t> offsets_;  // of the row, by operand, in elements
+  std::vector<std::int64_t> offsets_;  // the row's, by operand, in elements
 };
 
 }  // namespace troupe::cpu

@@ -63,7 +63,7 @@ inline double vector_log(double x) { return elementwise::operations::op_log(x); 
 // Source: x = 2^n · m with m in [√½, √2), log m = 2·atanh((m − 1)/(m + 1)), whose series is summed.
 inline float vector_log(float x) {
   const auto bits = std::bit_cast<std::uint64_t>(static_cast<double>(x));
-  const std::uint64_t from_root_half = bits - 0x3fe6a09e667f3bcdu;  // of √½
+  const std::uint64_t from_root_half = bits - 0x3fe6a09e667f3bcdu;  // the distance from √½
   const std::int64_t n = static_cast<std::int64_t>(from_root_half) >> 52;
   const double m = std::bit_cast<double>(bits - (static_cast<std::uint64_t>(n) << 52));
   const double f = (m - 1) / (m + 1);

@@ -10,7 +10,8 @@
 
 namespace troupe::elementwise {
 
-/// Which of the integers of 64 bits a value is. What is never negative and below 2^63 is either.
+/// The 64-bit integer type of a value. A value that is never negative and below 2^63 may have
+/// either.
 enum class integers : std::uint8_t { either, signed_ones, unsigned_ones };
 
 [[nodiscard]] constexpr integers integers_of(dtype type) noexcept {
@@ -20,7 +21,7 @@ enum class integers : std::uint8_t { either, signed_ones, unsigned_ones };
   return has_sign ? integers::signed_ones : integers::either;
 }
 
-/// What is known of a function's values before any is made: a constant has no type of its own.
+/// The properties of a function's values before any exists: a constant has no type of its own.
 class inference {
  public:
   inference(const function& f, std::span<const dtype> inputs, std::span<const dtype> outputs,
@@ -61,7 +62,7 @@ class inference {
   std::span<const dtype> outputs_;
   std::uint32_t repeated_;
   std::uint32_t reduced_;
-  number widest_ = number::f32;  ///< of the real inputs
+  number widest_ = number::f32;  ///< the real inputs'
   std::array<known, function::most_instructions> all_;
 };
 

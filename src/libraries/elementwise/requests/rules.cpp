@@ -23,8 +23,8 @@ bool is_whole(const any_tensor& t, const space& s) noexcept {
                             std::span(s.extents.data(), static_cast<std::size_t>(s.rank)));
 }
 
-// An element is written after it was read, by whoever reads it: so an output may be the very view
-// that an input is. One that is broadcast is read by others, too.
+// The thread that reads an element writes it afterwards: so an output may be the very view that an
+// input is. A broadcast input is read by other threads, too.
 template <class R>
 void check_aliasing(argument_checks& check, const R& r, const space& s) {
   for (std::size_t o = 0; o < r.outputs.size(); ++o) {

@@ -11,12 +11,12 @@ struct map;
 struct rows;
 struct reduce;
 
-/// What `map`, `rows` and `reduce` ask of their tensors and their functions together.
+/// The rules of `map`, `rows` and `reduce` for their tensors and functions together.
 void check_request(argument_checks& check, const map& r);
 void check_request(argument_checks& check, const rows& r);
 void check_request(argument_checks& check, const reduce& r);
 
-// What named operations ask of their operands. ---------------------------------------------------
+// The rules of named operations for their operands. ---------------------------------------------
 
 /// `axis` is a dimension of a tensor of that rank; a negative one counts from the last.
 void check_axis(argument_checks& check, std::int64_t axis, int rank);

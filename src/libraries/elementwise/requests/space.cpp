@@ -229,7 +229,7 @@ loops loops::of(const space& s, std::span<const any_tensor> inputs,
     (is_row ? made.row_count : made.outer_count) *= added.extent;
     append(is_row ? made.row : made.outer, std::move(added));
   }
-  // Of an empty row nobody counts the dimensions, one of which may have extent 0 within others.
+  // An empty row needs no dimensions, one of which may have extent 0 within others.
   if (made.row_count == 0) {
     made.row.erase(made.row.begin(), made.row.end() - 1);
     made.row.front().extent = 0;

@@ -12,10 +12,10 @@
 
 namespace troupe::elementwise {
 
-/// What a request goes over: the extents that its tensors are broadcast to, and which axes make a
-/// row.
+/// The iteration space of a request: the extents that its tensors are broadcast to, and the axes
+/// that make a row.
 struct space {
-  bool is_map = false;  ///< no rows: elements are all there is
+  bool is_map = false;  ///< no rows, only elements
   int rank = 0;
   std::array<std::int64_t, max_rank> extents{};
   std::uint32_t row_axes = 0;  ///< a bit for each
@@ -25,7 +25,7 @@ struct space {
   /// \errors `invalid_argument` for the numbers of tensors and for axes; `shape_mismatch`
   [[nodiscard]] static result<space> of(const map& r);
   [[nodiscard]] static result<space> of(const rows& r);
-  /// Of inputs alone, broadcast together. \errors likewise
+  /// For inputs alone, broadcast together. \errors likewise
   [[nodiscard]] static result<space> of(std::span<const any_tensor> inputs,
                                         std::span<const std::int64_t> axes);
 

@@ -8,7 +8,7 @@
 
 namespace troupe::elementwise {
 
-/// What a program computes in.
+/// The arithmetic of a program.
 enum class number : std::uint8_t { boolean, i64, f32, f64 };
 
 /// The type that elements are computed in.
@@ -51,9 +51,9 @@ inline constexpr std::uint16_t sign_bit_constant = 0xff01;
 /// An instruction of a typed program. Operands are numbers of earlier ones.
 struct typed_instruction {
   opcode op{};
-  number type{};           ///< of its operands
-  number result{};         ///< of its value
-  std::uint8_t level = 0;  ///< how many passes over a row have to end before it can be computed
+  number type{};           ///< its operands'
+  number result{};         ///< its value's
+  std::uint8_t level = 0;  ///< how many passes over a row must end before it can be computed
   bool uniform = false;    ///< the same for a whole row
   std::uint16_t a = 0;
   std::uint16_t b = 0;
@@ -63,7 +63,7 @@ struct typed_instruction {
   bool fast = false;
 };
 
-/// What is done while a row is passed over once.
+/// The work of one pass over a row.
 struct pass {
   std::vector<std::uint16_t> elements;  ///< for each element
   std::vector<std::uint16_t> rows;      ///< row operations on them
@@ -85,8 +85,8 @@ struct typed_program {
                                                   bool no_elements = false);
 };
 
-/// The types of a program's values, without the program: what a request's rule needs. Also which
-/// values are the same for a whole row. \errors as `bind`
+/// The types of a program's values, without the program, for a request's rule. Also whether values
+/// are the same for a whole row. \errors as `bind`
 [[nodiscard]] result<void> check_types(const function& f, std::span<const dtype> inputs,
                                        std::span<const dtype> outputs, std::uint32_t repeated = 0,
                                        std::uint32_t reduced = 0);

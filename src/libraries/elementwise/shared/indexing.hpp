@@ -7,11 +7,11 @@
 #include <string_view>
 #include <type_traits>
 
-/// What CPU and GPU walk rows by numbers, and running sums, with. All of it is constexpr, so that
-/// kernels run the same code.
+/// Walks rows by numbers, and running sums, on CPU and GPU. All of it is constexpr, so that kernels
+/// run the same code.
 namespace troupe::elementwise {
 
-/// What sums of `T` are formed in, where nothing wider is at no cost.
+/// The type of sums of `T`, if nothing wider is free.
 template <class T>
 using sum_type = std::conditional_t<std::same_as<T, double>, double,
                                     std::conditional_t<std::integral<T>, std::uint64_t, float>>;
@@ -56,8 +56,8 @@ struct row_operands {
   void* table_address = nullptr;
   std::int64_t table_row = 0;
   std::int64_t table_step = 0;
-  std::int64_t rows = 0;   ///< of the table
-  std::int64_t width = 0;  ///< of a row
+  std::int64_t rows = 0;   ///< the table's
+  std::int64_t width = 0;  ///< a row's
 
   [[nodiscard]] static row_operands of(const any_tensor& list, const any_tensor& indices,
                                        const any_tensor& table) noexcept {
@@ -95,9 +95,9 @@ struct row_operands {
   }
 };
 
-/// What becomes of rows of a table.
+/// The change of a table's rows.
 enum class row_change : std::uint8_t {
-  sum,  ///< all are written: sums of what points to them
+  sum,  ///< all are written: sums of the rows that point to them
   set,
   add,
 };
@@ -147,7 +147,7 @@ struct cumulation_rows {
   }
 };
 
-/// Calls `f` with a value of the type: of those that rows are summed in.
+/// Calls `f` with a value of the type, one that rows are summed in.
 template <class F>
 auto for_summed_type(dtype type, F f) {
   switch (type) {

@@ -12,7 +12,7 @@ namespace {
 using results = std::vector<result_value>;
 using axis_list = std::vector<std::int64_t>;
 
-/// Operands of any norm, viewed so that they can be broadcast together. What is not given is null.
+/// Operands of any norm, viewed so that they can be broadcast together. Missing ones are null.
 struct norm {
   any_tensor x;
   any_tensor weight;
@@ -64,7 +64,7 @@ value row_sum_of_squares(const value& a, squaring how) {
   const value sum = row_sum(factor * factor);
   return how == squaring::checked ? sum + (sum - sum) : sum;
 }
-/// What has been made of such a sum, beside elements again.
+/// The result of such a sum, converted for use with elements.
 value beside_elements(const value& a, squaring how) {
   return how == squaring::wide ? cast(a, dtype::f32) : a;
 }
@@ -127,7 +127,7 @@ function dx_function(bool weight, bool centered) {
   });
 }
 
-// Of dy, and for the weight's gradient also of what x is normalised with.
+// A function of dy, and for the weight's gradient also of the operands that normalise x.
 function channel_function(bool weight, bool bias, bool centered) {
   const int inputs = weight ? (centered ? 4 : 3) : 1;
   return function::of(inputs, [=](std::span<const value> all) {

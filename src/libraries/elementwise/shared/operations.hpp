@@ -1,7 +1,7 @@
 #pragma once
 
-// What each opcode computes, for both backends. The runtime compiler of CUDA takes this very text,
-// so it includes nothing there; `OPERATION` is what a function is declared with.
+// The computation of each opcode, for both backends. The runtime compiler of CUDA takes this very
+// text, so it includes nothing there; `OPERATION` declares a function.
 //
 // Every function is a plain C++ one of `bool`, `i64`, `float` or `double`, rounded operation by
 // operation: compile without contraction of products and sums.
@@ -236,7 +236,7 @@ OPERATION bool to_boolean(T a) {
   return a != 0;
 }
 template <class T>
-OPERATION i64 to_i64(T a) {  // of a boolean: of a real number see `to_integer`
+OPERATION i64 to_i64(T a) {  // for a boolean; for a real number see `to_integer`
   return (i64)a;
 }
 template <class T>

@@ -18,7 +18,7 @@
 /// own in either.
 namespace troupe::elementwise {
 
-/// What a named request is run as, one after the other.
+/// The requests that carry out a named one, in order.
 using step = std::variant<map, rows>;
 using steps = std::vector<step>;
 

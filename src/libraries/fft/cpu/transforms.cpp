@@ -18,7 +18,7 @@ namespace {
 
 using elementwise::strided_loops;
 
-// What runs functions. Set once, while the plugin is loaded.
+// The operation that runs functions. Set once, while the plugin is loaded.
 operation_of<elementwise::map> run_map;
 const plugin_operations finds_map([](operation_table& table) { run_map.find_in(table); });
 
@@ -115,15 +115,17 @@ class transformation {
   /// False where FFTW does not do it so. \errors `out_of_memory`; those of the functions
   result<bool> run(lane_context& lane) const {
     const std::int64_t in_bytes = own_in_ ? bytes_of(in_) : 0;
-    std::byte* room = nullptr;
+    std::byte* workspace = nullptr;
     if (own_in_ || own_out_) {
       auto memory =
           lane.workspace(static_cast<std::size_t>(in_bytes + (own_out_ ? bytes_of(out_) : 0)));
       if (!memory) return std::move(memory).error();
-      room = memory->data();
+      workspace = memory->data();
     }
-    const any_tensor target = own_out_ ? as_operand(out_, room + in_bytes) : r_.out;
-    const any_tensor source = own_in_ ? as_operand(in_, room) : loads_into_target_ ? target : r_.in;
+    const any_tensor target = own_out_ ? as_operand(out_, workspace + in_bytes) : r_.out;
+    const any_tensor source = own_in_              ? as_operand(in_, workspace)
+                              : loads_into_target_ ? target
+                                                   : r_.in;
     const fft::transform what = fft::lay_out(t_, source, target);
     const auto plan = plan_for<Real>(what, source.address(), target.address(),
                                      spends_input_ ? input::spent : input::kept);
@@ -146,7 +148,7 @@ class transformation {
     return (bytes + alignment - 1) / alignment * alignment;
   }
 
-  // What is left to do with the sums.
+  // The rest of the work on the sums.
   result<void> finish(const any_tensor& target, lane_context& lane) const {
     if (!r_.stores()) {
       const any_tensor sums = own_out_ ? packed_like<Real>(out_, target.address()) : target;

@@ -53,12 +53,12 @@ enum class kind : std::uint8_t { c2c, r2c, c2r };
 
 /// One dimension, in both operands; strides in numbers of that operand, real or complex.
 struct loop {
-  std::int64_t n = 1;  ///< of a transformed one the length of the transform
+  std::int64_t n = 1;  ///< for a transformed one the length of the transform
   std::int64_t in = 1;
   std::int64_t out = 1;
 };
 
-/// What a valid request asks for.
+/// The parameters of a valid request.
 struct transform {
   fft::kind kind = kind::c2c;
   dtype precision = dtype::f32;  ///< f64 f32 f16 bf16
@@ -165,7 +165,7 @@ template <class Request>
     t.kind = std::is_same_v<Request, r2c> ? kind::r2c : kind::c2r;
     t.direction = t.kind == kind::r2c ? direction::forward : direction::inverse;
   }
-  // What a function reads or writes lies elsewhere while it is transformed.
+  // Operands of a function are elsewhere during the transform.
   const auto transformed = [&](const elementwise::function& f, const any_tensor& view,
                                bool complex) {
     return given(f) ? packed_numbers(number_type(t.precision, complex), view, nullptr) : view;

@@ -13,7 +13,7 @@
 /// The functions of a transform, as the maps that backends run before and after it.
 namespace troupe::fft {
 
-/// What a request reads, writes and computes on the way.
+/// The inputs, outputs and functions of a request.
 struct request_fields {
   const any_tensor& in;
   const any_tensor& out;

@@ -8,7 +8,7 @@
 
 namespace troupe::fft {
 
-// Of a transform: 4, and 3 for each dimension; a backend adds a few.
+// For a transform: 4, and 3 for each dimension; a backend adds a few.
 using plan_numbers = number_key<4 + 3 * max_rank + 8>;
 
 /// All that a plan depends on.

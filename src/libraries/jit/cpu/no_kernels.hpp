@@ -4,7 +4,7 @@
 
 namespace troupe::cpu {
 
-/// What a request that needs a GPU's kernels is answered.
+/// The answer to a request that needs a GPU's kernels.
 [[nodiscard]] inline error no_kernels() {
   return error{.code = errc::unsupported,
                .message =

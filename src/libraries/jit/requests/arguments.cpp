@@ -25,7 +25,7 @@ constexpr int role_at = 8;
 constexpr int type_at = 16;
 constexpr int size_at = 32;
 constexpr std::uint64_t byte_mask = 0xff;
-constexpr std::size_t map_bytes = 128;  // of a CUtensorMap
+constexpr std::size_t map_bytes = 128;  // the size of a CUtensorMap
 
 std::int64_t pack(const code& c) noexcept {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(c.what) |

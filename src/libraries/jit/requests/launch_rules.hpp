@@ -17,9 +17,9 @@ inline constexpr std::int64_t most_blocks_yz = 65'535;
 inline constexpr std::int64_t most_threads = 1024;
 inline constexpr std::int64_t most_threads_z = 64;
 inline constexpr std::int64_t most_shared_bytes = (std::int64_t{1} << 31) - 1;
-inline constexpr std::int64_t most_cluster_blocks = 16;  // of a kernel that is allowed more than 8
+inline constexpr std::int64_t most_cluster_blocks = 16;  // for a kernel that is allowed more than 8
 
-/// What launches and questions about them have in common.
+/// The common part of launches and questions about them.
 struct launch_shape {
   dims block{};
   std::int64_t shared_bytes = 0;

@@ -26,7 +26,7 @@ std::string_view trimmed(std::string_view text) {
 bool opens(char c) noexcept { return c == '(' || c == '<' || c == '['; }
 bool closes(char c) noexcept { return c == ')' || c == '>' || c == ']'; }
 
-// Where the parenthesis opens that the last one of `text` closes.
+// The position of the parenthesis that the last one of `text` closes.
 std::size_t opening_of_last(std::string_view text) {
   int depth = 0;
   for (std::size_t i = text.size(); i-- > 0;) {

@@ -9,7 +9,7 @@
 
 namespace troupe::jit {
 
-/// What the name of a kernel in an image tells: a C++ name holds the types of its parameters.
+/// The types encoded in the name of a kernel in an image: a C++ name holds its parameters' types.
 class signature {
  public:
   struct parameter {

@@ -18,7 +18,7 @@ namespace troupe::cpu {
 }
 
 /// Calls `run(thread, task)` for each of `tasks` tasks, on `threads` threads of which this one is
-/// number 0. Where a thread cannot be started, the others do its part.
+/// number 0. If a thread cannot be started, the others do its part.
 template <class Run>
 void share_out(std::int64_t threads, std::int64_t tasks, Run run) {
   // Each task is taken once; what tasks write is seen by the caller once the threads are joined.

@@ -19,8 +19,8 @@ struct truth {
   std::uint8_t byte = 0;
 };
 
-/// What sums and products of `T` are accumulated in. Integers wrap around, so that their sign does
-/// not matter.
+/// The accumulator of sums and products of `T`. Integers wrap around, so that their sign does not
+/// matter.
 template <class T>
 using accumulator_for =
     std::conditional_t<std::same_as<T, double>, double,

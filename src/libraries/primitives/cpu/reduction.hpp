@@ -48,7 +48,7 @@ template <class Accumulator, class T, class Widen, class Combine>
 template <class Accumulator, class T, class Widen, class Combine>
 [[nodiscard]] Accumulator combine_all(const elements<T>& x, Accumulator identity, Widen widen,
                                       Combine combine) {
-  // What 2^level stretches have given, for each bit that is set in `done`.
+  // The results of 2^level stretches, for each bit that is set in `done`.
   std::array<Accumulator, 64> levels;
   std::uint64_t done = 0;
   x.template for_each_stretch<stretch>([&](const T* first, std::int64_t n) {

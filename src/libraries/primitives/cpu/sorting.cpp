@@ -14,26 +14,26 @@ using primitives::sorting_order;
 
 /// Room for `n` keys and values in a lane's workspace, twice, and for `further_bytes` behind them.
 template <class Key, class Value>
-result<sorting_room<Key, Value>> sorting_room_for(std::int64_t n, lane_context& lane,
-                                                  std::int64_t further_bytes = 0) {
+result<sorting_workspace<Key, Value>> sorting_workspace_for(std::int64_t n, lane_context& lane,
+                                                            std::int64_t further_bytes = 0) {
   constexpr bool has_values = !std::is_same_v<Value, no_value>;
   constexpr std::size_t alignment = 8;
   const auto count = (static_cast<std::size_t>(n) + alignment - 1) / alignment * alignment;
   auto memory = lane.workspace(2 * count * (sizeof(Key) + (has_values ? sizeof(Value) : 0)) +
                                static_cast<std::size_t>(further_bytes));
   if (!memory) return std::move(memory).error();
-  sorting_room<Key, Value> room;
+  sorting_workspace<Key, Value> workspace;
   std::byte* at = memory->data();
   if constexpr (has_values) {
     // First, because they may be wider than keys.
-    room.values = reinterpret_cast<Value*>(at);
-    room.other_values = room.values + count;
+    workspace.values = reinterpret_cast<Value*>(at);
+    workspace.other_values = workspace.values + count;
     at += 2 * count * sizeof(Value);
   }
-  room.keys = reinterpret_cast<Key*>(at);
-  room.other_keys = room.keys + count;
-  room.further = reinterpret_cast<std::byte*>(room.other_keys + count);
-  return room;
+  workspace.keys = reinterpret_cast<Key*>(at);
+  workspace.other_keys = workspace.keys + count;
+  workspace.further = reinterpret_cast<std::byte*>(workspace.other_keys + count);
+  return workspace;
 }
 
 template <class Key>
@@ -50,11 +50,11 @@ void store_keys(const Key* from, const sorting_order<Key>& order, const elements
 result<void> run_sort(const primitives::sort& r, lane_context& lane) {
   return with_key(r.x.type(), [&]<class Key>(Key) -> result<void> {
     const sorting_order<Key> order(r.x.type(), r.descending);
-    auto room = sorting_room_for<Key, no_value>(r.x.extent(0), lane);
-    if (!room) return std::move(room).error();
-    load_keys(elements<Key>(r.x), order, room->keys);
-    radix_sort(*room, r.x.extent(0));
-    store_keys(room->keys, order, elements<Key>(r.y));
+    auto workspace = sorting_workspace_for<Key, no_value>(r.x.extent(0), lane);
+    if (!workspace) return std::move(workspace).error();
+    load_keys(elements<Key>(r.x), order, workspace->keys);
+    radix_sort(*workspace, r.x.extent(0));
+    store_keys(workspace->keys, order, elements<Key>(r.y));
     return {};
   });
 }
@@ -78,23 +78,23 @@ result<void> sort_by_index(const primitives::sort_pairs& r, lane_context& lane) 
   const std::int64_t size = size_of(r.values.type());
   const bool in_place = r.sorted_values.same_view(r.values);
   const sorting_order<Key> order(r.keys.type(), r.descending);
-  auto room = sorting_room_for<Key, Index>(n, lane, in_place ? n * size : 0);
-  if (!room) return std::move(room).error();
-  load_keys(elements<Key>(r.keys), order, room->keys);
+  auto workspace = sorting_workspace_for<Key, Index>(n, lane, in_place ? n * size : 0);
+  if (!workspace) return std::move(workspace).error();
+  load_keys(elements<Key>(r.keys), order, workspace->keys);
   for (std::int64_t i = 0; i < n; ++i)
-    room->values[i] = static_cast<Index>(i);
-  radix_sort(*room, n);
-  store_keys(room->keys, order, elements<Key>(r.sorted_keys));
+    workspace->values[i] = static_cast<Index>(i);
+  radix_sort(*workspace, n);
+  store_keys(workspace->keys, order, elements<Key>(r.sorted_keys));
 
   const std::byte* from = r.values.address();
   std::int64_t step = r.values.stride(0) * size;
   if (in_place) {
     for (std::int64_t i = 0; i < n; ++i)
-      std::memcpy(room->further + i * size, from + i * step, static_cast<std::size_t>(size));
-    from = room->further;
+      std::memcpy(workspace->further + i * size, from + i * step, static_cast<std::size_t>(size));
+    from = workspace->further;
     step = size;
   }
-  gather(from, step, room->values, r.sorted_values);
+  gather(from, step, workspace->values, r.sorted_values);
   return {};
 }
 
@@ -111,18 +111,19 @@ result<void> run_segmented_sort(const primitives::segmented_sort& r, lane_contex
   return with_key(r.x.type(), [&]<class Key>(Key) -> result<void> {
     const std::int64_t n = r.x.extent(0);
     const sorting_order<Key> order(r.x.type(), r.descending);
-    auto room = sorting_room_for<Key, no_value>(n, lane);
-    if (!room) return std::move(room).error();
-    load_keys(elements<Key>(r.x), order, room->keys);
+    auto workspace = sorting_workspace_for<Key, no_value>(n, lane);
+    if (!workspace) return std::move(workspace).error();
+    load_keys(elements<Key>(r.x), order, workspace->keys);
     auto sorted = for_each_segment(r.offsets, n, [&](std::int64_t begin, std::int64_t end) {
-      sorting_room<Key, no_value> part = *room;
+      sorting_workspace<Key, no_value> part = *workspace;
       part.keys += begin;
       part.other_keys += begin;
       radix_sort(part, end - begin);
-      if (part.keys != room->keys + begin) std::copy_n(part.keys, end - begin, room->keys + begin);
+      if (part.keys != workspace->keys + begin)
+        std::copy_n(part.keys, end - begin, workspace->keys + begin);
     });
     if (!sorted) return sorted;
-    store_keys(room->keys, order, elements<Key>(r.y));
+    store_keys(workspace->keys, order, elements<Key>(r.y));
     return {};
   });
 }

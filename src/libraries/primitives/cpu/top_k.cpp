@@ -24,9 +24,9 @@ template <class Key>
 result<void> find_top(const primitives::top_k& r, lane_context& lane) {
   const std::int64_t k = r.values.extent(0);
   if (k == 0) return {};
-  constexpr std::int64_t least_room = 1024;
+  constexpr std::int64_t least_workspace = 1024;
   const std::int64_t n = r.x.extent(0);
-  const std::int64_t most = std::min(n, k + std::max(k, least_room));
+  const std::int64_t most = std::min(n, k + std::max(k, least_workspace));
   auto memory = lane.workspace(static_cast<std::size_t>(most) * sizeof(candidate<Key>));
   if (!memory) return std::move(memory).error();
   auto* const best = reinterpret_cast<candidate<Key>*>(memory->data());

@@ -3,7 +3,7 @@
 #include <troupe/primitives/reductions.hpp>
 #include <troupe/tensor/dtype.hpp>
 
-/// What sums and products are accumulated in.
+/// The accumulators of sums and products.
 namespace troupe::primitives {
 
 /// The element type with the precision that sums of `type` are accumulated in: f32, f64, i64, u64.

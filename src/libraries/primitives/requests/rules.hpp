@@ -5,7 +5,7 @@
 
 #include <initializer_list>
 
-/// What the requests of this library have in common.
+/// The common rules of this library's requests.
 namespace troupe::primitives {
 
 /// Types with an order: all but the complex ones.

@@ -39,7 +39,7 @@ class key_order {
  public:
   static constexpr Key highest = std::numeric_limits<Key>::max();
 
-  /// Of a type that has an order.
+  /// For a type that has an order.
   constexpr explicit key_order(dtype type) noexcept
       : shift_((static_cast<int>(sizeof(Key)) - static_cast<int>(size_of(type))) * 8) {
     if (type == dtype::boolean) {

@@ -15,9 +15,9 @@ void sum_up(const any_tensor& weights, const rng::weight_sums& sums) {
 
 result<void> run_discrete(const rng::discrete& r, lane_context& lane) {
   const std::int64_t count = r.weights.extent(0);
-  auto room = lane.workspace(rng::weight_sums::bytes_for(count));
-  if (!room) return std::move(room).error();
-  const auto sums = rng::weight_sums::in(reinterpret_cast<double*>(room->data()), count);
+  auto workspace = lane.workspace(rng::weight_sums::bytes_for(count));
+  if (!workspace) return std::move(workspace).error();
+  const auto sums = rng::weight_sums::in(reinterpret_cast<double*>(workspace->data()), count);
   if (r.weights.type() == dtype::f32) {
     sum_up<float>(r.weights, sums);
   } else {

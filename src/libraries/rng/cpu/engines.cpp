@@ -53,8 +53,8 @@ const std::vector<linear_map>& jumps() {
   return all;
 }
 
-// What keeps the states of different generators of one seed apart: a subsequence that no stream of
-// philox itself is likely to have.
+// Separates the states of different generators of one seed: a subsequence that no stream of philox
+// itself is likely to have.
 constexpr std::uint64_t seeding = 0x7365656469'6e6700;
 
 constexpr std::uint64_t m1 = 4294967087;

@@ -22,11 +22,11 @@ void store(std::span<const keyed> sorted, const any_tensor& to) {
 
 result<void> run_permutation(const rng::permutation& r, lane_context& lane) {
   const std::int64_t count = r.to.extent(0);
-  auto room = lane.workspace(static_cast<std::size_t>(count) * sizeof(keyed));
-  if (!room) return std::move(room).error();
-  const std::span all(reinterpret_cast<keyed*>(room->data()), static_cast<std::size_t>(count));
+  auto workspace = lane.workspace(static_cast<std::size_t>(count) * sizeof(keyed));
+  if (!workspace) return std::move(workspace).error();
+  const std::span all(reinterpret_cast<keyed*>(workspace->data()), static_cast<std::size_t>(count));
   const std::int64_t stride[] = {sizeof(keyed) / sizeof(std::uint64_t)};
-  draw(r.from, any_tensor::unowned(room->data(), dtype::u64, {count}, stride),
+  draw(r.from, any_tensor::unowned(workspace->data(), dtype::u64, {count}, stride),
        rng::bits_sampler<std::uint64_t>{});
   for (std::size_t i = 0; i < all.size(); ++i)
     all[i].index = static_cast<std::int64_t>(i);

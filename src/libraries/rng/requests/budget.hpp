@@ -20,11 +20,11 @@ namespace troupe::rng::budget {
 [[nodiscard]] constexpr std::size_t integer(dtype type) noexcept {
   return size_of(type) == 8 ? 4 : 2;
 }
-/// What is compared with a threshold of f64.
+/// Words compared with a threshold of f64.
 inline constexpr std::size_t choice = 2;
-/// What seeds the rejections of one element.
+/// Words that seed the rejections of one element.
 inline constexpr std::size_t ticket = 4;
-/// What permutations sort by.
+/// Words that permutations sort by.
 inline constexpr std::size_t sort_key = 2;
 
 }  // namespace troupe::rng::budget
@@ -36,7 +36,7 @@ namespace troupe::rng {
   return to.rank() < 2 ? 1 : to.extent(to.rank() - 1);
 }
 
-/// What `words` an element consume, in the unit of `position::offset`.
+/// The stream consumed by `words` an element, in the unit of `position::offset`.
 [[nodiscard]] inline std::int64_t consumed(const position& from, const any_tensor& to,
                                            std::size_t words) noexcept {
   const std::int64_t count = to.count();

@@ -9,7 +9,7 @@
 #include <initializer_list>
 #include <string_view>
 
-/// What the requests of this library have in common.
+/// The common rules of this library's requests.
 namespace troupe::rng {
 
 /// The stream has all that a request consumes from `from` on.
@@ -18,7 +18,7 @@ argument_checks& stream_reaches(argument_checks& check, const any_tensor& to, co
 /// Only the pseudorandom generators will do.
 argument_checks& is_pseudorandom(argument_checks& check, const position& from);
 
-/// Where numbers are drawn from, into a `to` of one of these types.
+/// The stream of drawn numbers, into a `to` of one of these types.
 template <class R>
 void describe_stream(description<R>& d, std::initializer_list<dtype> types) {
   d.group("from", &R::from);

@@ -24,7 +24,7 @@ struct bits_sampler {
 
 }  // namespace troupe::rng
 
-// Where the requests are, so that they find them.
+// In the namespace of the requests, so that they find them.
 namespace troupe::rng {
 
 /// Calls `f` with the sampler of a request.

@@ -102,7 +102,7 @@ struct exponential_sampler {
 
   double rate;
 
-  // Of 1 − u, so that a larger u, as quasirandom points are ordered by, is a larger value.
+  // Uses 1 − u, so that a larger u, as quasirandom points are ordered by, is a larger value.
   constexpr T operator()(const words<count>& drawn) const noexcept {
     return static_cast<T>(-logarithm(1 - inner(drawn)) / rate);
   }

@@ -57,7 +57,7 @@ struct bernoulli_sampler {
 
 /// For means below 30: adds up probabilities until they pass a number drawn.
 constexpr std::int64_t inverted_poisson(double mean, double drawn) noexcept {
-  constexpr std::int64_t beyond = 160;  // where no probability of such a mean is left in f64
+  constexpr std::int64_t beyond = 160;  // no probability of such a mean is left there in f64
   double probability = exponential_of(-mean);
   double sum = probability;
   std::int64_t k = 0;
@@ -124,7 +124,7 @@ struct discrete_sampler {
 
 }  // namespace troupe::rng
 
-// Where the requests are, so that they find them.
+// In the namespace of the requests, so that they find them.
 namespace troupe::rng {
 
 /// Calls `f` with the sampler of a request.

@@ -3,9 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 
-/// What both backends make random numbers of. All of it is constexpr, so that kernels run the very
-/// same code, and it uses nothing but operations of integers and +, −, ×, ÷ and √ of f64, which are
-/// rounded the same way everywhere: so both backends give the same bits. What includes it must be
+/// The random numbers of both backends. All of it is constexpr, so that kernels run the very same
+/// code, and it uses only operations of integers and +, −, ×, ÷ and √ of f64, which are rounded the
+/// same way everywhere: so both backends give the same bits. Sources that include it must be
 /// compiled without contraction of products and sums (-ffp-contract=off, --fmad=false).
 namespace troupe::rng {
 
@@ -29,7 +29,7 @@ struct wide_product {
 };
 constexpr wide_product multiply_wide(std::uint32_t a, std::uint32_t b) noexcept {
 #ifdef __CUDA_ARCH__
-  return {a * b, __umulhi(a, b)};  // of a product in 64 bits, the compiler adds up the upper halves
+  return {a * b, __umulhi(a, b)};  // the compiler would add up the upper halves of a 64-bit product
 #else
   const std::uint64_t product = std::uint64_t{a} * b;
   return {static_cast<std::uint32_t>(product), static_cast<std::uint32_t>(product >> 32)};
@@ -79,7 +79,7 @@ class ticket_stream {
 
  private:
   std::uint64_t key_;
-  std::uint32_t low_counter_;  // of the upper half
+  std::uint32_t low_counter_;  // the upper half's
   std::uint32_t high_counter_;
   std::uint64_t number_ = 0;
 };

@@ -10,8 +10,8 @@
 /// Random bits as numbers between 0 and 1.
 namespace troupe::rng {
 
-/// Inside (0, 1): as many bits as the words have, up to 52, and one set below them. What is
-/// inverted must be neither bound.
+/// Inside (0, 1): as many bits as the words have, up to 52, and one set below them. Inverse
+/// functions must get neither bound.
 constexpr double inner(std::uint64_t bits) noexcept {
   return (static_cast<double>(bits >> 12) + 0.5) * 0x1p-52;
 }

@@ -58,7 +58,7 @@ class scrambling {
 template <class Integer>
 void scramble(Integer* row, scrambling drawn) {
   constexpr std::size_t bits = 8 * sizeof(Integer);
-  std::array<Integer, bits> columns{};  // where each bit of a number goes, the highest first
+  std::array<Integer, bits> columns{};  // the column of each bit of a number, the highest first
   for (std::size_t i = 0; i < bits; ++i) {
     const Integer diagonal = Integer{1} << (bits - 1 - i);
     columns[i] = diagonal | (drawn.next<Integer>() & (diagonal - 1));

@@ -46,7 +46,7 @@ result<void> eig(const solver::eig& r, lane_context& lane) {
   const auto left_vectors = memory.add<T>(r.left ? n * n : 0);
   const auto right_vectors = memory.add<T>(r.right ? n * n : 0);
   const auto real_space = memory.add<real_t<T>>(2 * n);
-  // `reals`: what a complex routine works with; the real and the imaginary parts of a real one's w.
+  // `reals`: workspace of a complex routine; the real and the imaginary parts of a real one's w.
   const auto call = [&](T* a, complex* w, real_t<T>* reals, real_t<T>* imaginary, T* vl, T* vr,
                         T* work, const blasint& lwork) {
     blasint info = 0;

@@ -149,8 +149,8 @@ TROUPE_LAPACK(c128, z, un, he)
 /// added.
 template <class T>
 [[nodiscard]] std::int64_t enough(T answer) noexcept {
-  const std::int64_t said = queried(answer);
-  return said + (std::is_same_v<real_t<T>, float> ? said / (1 << 22) : 0) + 1;
+  const std::int64_t elements = queried(answer);
+  return elements + (std::is_same_v<real_t<T>, float> ? elements / (1 << 22) : 0) + 1;
 }
 
 }  // namespace troupe::cpu

@@ -16,7 +16,7 @@ bool is_zero(const matrix_view<T>& a) {
   return std::all_of(a.at, a.at + a.rows * a.columns, [](const T& v) { return v == T{}; });
 }
 
-/// Least squares of one shape: what LAPACK needs, counted once.
+/// Least squares of one shape: LAPACK's workspace, computed once.
 template <class T>
 class least_squares {
  public:

@@ -141,8 +141,8 @@ void clear_beside(blas::uplo uplo, const matrix_view<T>& a) {
   }
 }
 
-/// Sets the imaginary parts of the diagonal to zero: what a Hermitian matrix has there counts as
-/// that.
+/// Sets the imaginary parts of the diagonal to zero: the diagonal of a Hermitian matrix counts as
+/// real.
 template <class T>
 void make_diagonal_real(const matrix_view<T>& a) {
   if constexpr (complex_v<T>) {
@@ -165,7 +165,7 @@ void mirror(blas::uplo uplo, const matrix_view<T>& a) {
 /// False where an element is infinite or no number.
 template <class T>
 [[nodiscard]] bool is_finite(const T* at, std::int64_t count) {
-  // What is infinite or no number gives no number here, and that stays. In lanes, as a vector.
+  // Infinities and NaNs give NaN here, and that stays. In lanes, as a vector.
   constexpr std::int64_t lanes = 8;
   std::array<real_t<T>, lanes> sums{};
   const auto* const numbers = reinterpret_cast<const real_t<T>*>(at);

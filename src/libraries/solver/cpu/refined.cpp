@@ -76,7 +76,7 @@ struct refined_system {
   double* norms;
   blasint* pivots;
 
-  /// How often x was refined. Where half the precision is not enough it is negative, with LAPACK's
+  /// How often x was refined. If half the precision is not enough it is negative, with LAPACK's
   /// numbers for the reason, and x has no meaning.
   blasint solve() const {
     blasint info = 0;

@@ -42,8 +42,8 @@ class scratch {
   std::byte* first_ = nullptr;
 };
 
-/// Where LAPACK works on a matrix of an operand: in its memory if that is column-major, otherwise
-/// in scratch.
+/// LAPACK's place for a matrix of an operand: its memory if that is column-major, otherwise
+/// scratch.
 template <class T>
 class column_major_place {
  public:

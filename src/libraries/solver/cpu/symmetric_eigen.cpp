@@ -51,7 +51,7 @@ void call_hermitian(Routine routine, T* work, const blasint* lwork, real_t<T>* r
       first);
 }
 
-/// All eigenvalues, by divide and conquer: of `a`, which the vectors replace.
+/// All eigenvalues of `a`, by divide and conquer; the vectors replace `a`.
 template <class T>
 class all_eigenvalues {
  public:
@@ -161,15 +161,15 @@ result<void> eigh_all(const solver::eigh& r, lane_context& lane) {
 template <class T>
 void write_found(const solver::eigh& r, std::int64_t i, std::int64_t found, const real_t<T>* w,
                  const matrix_view<T>& z) {
-  const std::int64_t room = r.w.extent(r.w.rank() - 1);
+  const std::int64_t workspace = r.w.extent(r.w.rank() - 1);
   auto* const to = vector_of<real_t<T>>(r.w, i);
-  const std::int64_t kept = std::min(found, room);
+  const std::int64_t kept = std::min(found, workspace);
   std::copy_n(w, kept, to);
-  std::fill(to + kept, to + room, std::numeric_limits<real_t<T>>::quiet_NaN());
+  std::fill(to + kept, to + workspace, std::numeric_limits<real_t<T>>::quiet_NaN());
   if (!r.vectors) return;
   const auto v = matrix_of<T>(r.v, i);
   copy_matrix(z.first(kept), v.first(kept));
-  for (std::int64_t j = kept; j < room; ++j) {
+  for (std::int64_t j = kept; j < workspace; ++j) {
     for (std::int64_t row = 0; row < v.rows; ++row)
       v(row, j) = T{};
   }
@@ -181,7 +181,7 @@ result<void> eigh_some(const solver::eigh& r, lane_context& lane) {
   outcomes ended(r.a, r.info);
   if (count == 0) return {};
   const std::int64_t n = r.a.extent(r.a.rank() - 1);
-  const std::int64_t room = r.w.extent(r.w.rank() - 1);
+  const std::int64_t workspace = r.w.extent(r.w.rank() - 1);
   scratch memory;
   const auto copy = memory.add<T>(n * n);
   const auto values = memory.add<real_t<T>>(n);
@@ -198,7 +198,7 @@ result<void> eigh_some(const solver::eigh& r, lane_context& lane) {
       ended.note_not_finite(i);
       continue;
     }
-    const bool nothing = n == 0 || (room == 0 && r.range == solver::eigen_range::indices);
+    const bool nothing = n == 0 || (workspace == 0 && r.range == solver::eigen_range::indices);
     const blasint info = nothing ? 0 : routine.run(memory, a.at, memory[values], memory[vectors]);
     const std::int64_t found = nothing ? 0 : routine.found();
     write_found(r, i, found, memory[values], column_major(memory[vectors], r.vectors ? n : 0, n));
@@ -207,10 +207,10 @@ result<void> eigh_some(const solver::eigh& r, lane_context& lane) {
     ended.note(i, info, solver::off_diagonals);
   }
   if (auto good = ended.verdict(); !good) return good;
-  if (needed <= room) return {};
+  if (needed <= workspace) return {};
   return error{.code = errc::capacity_exceeded,
                .message = "needs " + std::to_string(needed) + " elements of w, which has " +
-                          std::to_string(room)};
+                          std::to_string(workspace)};
 }
 
 template <class T>

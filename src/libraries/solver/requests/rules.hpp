@@ -7,7 +7,7 @@
 #include <initializer_list>
 #include <string_view>
 
-/// What the descriptions of several requests of the solver share.
+/// The common part of descriptions of the solver's requests.
 namespace troupe::solver {
 
 inline constexpr std::initializer_list<dtype> solver_types = {dtype::f32, dtype::f64, dtype::c64,

@@ -2,8 +2,8 @@
 
 #include <string_view>
 
-/// What the errors of both backends say of a matrix that has no answer: the first word of a message
-/// up to its number, and what follows that.
+/// The errors of both backends for a matrix without a solution: the first word of a message up to
+/// its number, and the rest after that.
 namespace troupe::solver {
 
 struct outcome_text {

@@ -10,7 +10,7 @@
 
 namespace troupe::solver {
 
-/// Where the elements of a sparse matrix are.
+/// The positions of a sparse matrix's elements.
 struct sparse_pattern {
   std::int64_t rows = 0;
   std::int64_t columns = 0;

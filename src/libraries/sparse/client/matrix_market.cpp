@@ -23,7 +23,7 @@ error wrong(std::int64_t line, std::string_view what) {
 
 enum class symmetry : std::uint8_t { general, symmetric, skew, hermitian };
 
-/// What the first line says.
+/// The content of the first line.
 struct header {
   bool dense = false;
   bool pattern = false;

@@ -14,7 +14,7 @@
 namespace troupe::cpu {
 namespace {
 
-/// A matrix that is made: what is written as elements come in order.
+/// A resulting matrix, written as elements come in order.
 class writer {
  public:
   explicit writer(const sparse_matrix& to)

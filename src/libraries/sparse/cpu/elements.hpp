@@ -13,7 +13,7 @@
 /// Elements as the executors of this library compute with them.
 namespace troupe::cpu {
 
-/// What values of `T` are multiplied and added up in.
+/// The type in which values of `T` are multiplied and added up.
 template <class T>
 using working_type = std::conditional_t<elementwise::is_small_float<T>, float, T>;
 

@@ -14,7 +14,7 @@
 namespace troupe::cpu {
 namespace {
 
-/// What a thread should at least have to do: its start takes some microseconds.
+/// The least work for a thread: its start takes some microseconds.
 constexpr std::int64_t least_products = 1 << 16;
 
 /// A product in the working type, whichever request it is of.
@@ -35,7 +35,7 @@ struct product {
   return op == blas::storage_op::conjugate || op == blas::storage_op::conjugate_transpose;
 }
 
-/// Where each of `tasks` stretches of rows begins, so that all have about as many elements.
+/// The beginning of each of `tasks` stretches of rows with about the same number of elements.
 template <class Rows>
 std::vector<std::int64_t> stretches(const Rows& rows, std::int64_t tasks) {
   std::vector<std::int64_t> begins(static_cast<std::size_t>(tasks) + 1, rows.rows);
@@ -117,7 +117,7 @@ bool gather(const product<T>& p, const Rows& rows, std::int64_t threads) {
       }
     });
   };
-  // Rows are short: what is decided for each of them counts.
+  // Rows are short, so every decision for a row matters.
   if (p.out.columns == 1 && p.in.row_stride == 1) {
     constexpr std::integral_constant<std::int64_t, 1> stride;
     all([&](std::int64_t i) { return gather_columns<1, Conjugated>(p, rows, i, 0, stride); });
@@ -133,9 +133,9 @@ template <bool Conjugated, class T, class ForPart>
 result<bool> scatter(const product<T>& p, std::int64_t threads, ForPart for_part) {
   using work = working_type<T>;
   const std::int64_t count = p.out.rows * p.out.columns;
-  auto room = p.lane.workspace(static_cast<std::size_t>(threads * count) * sizeof(work));
-  if (!room) return std::move(room).error();
-  auto* const sums = reinterpret_cast<work*>(room->data());
+  auto workspace = p.lane.workspace(static_cast<std::size_t>(threads * count) * sizeof(work));
+  if (!workspace) return std::move(workspace).error();
+  auto* const sums = reinterpret_cast<work*>(workspace->data());
   std::atomic<bool> good{true};
   share_out(threads, threads, [&](std::int64_t, std::int64_t t) {
     work* const own = sums + t * count;

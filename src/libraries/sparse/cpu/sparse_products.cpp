@@ -81,10 +81,10 @@ result<std::int64_t> multiply(const sparse::spgemm& r, lane_context& lane) {
   using work = working_type<T>;
   const factors f(r);
   const auto width = static_cast<std::size_t>(columns_of(f));
-  auto room = lane.workspace(width * (sizeof(std::int64_t) + sizeof(work)));
-  if (!room) return std::move(room).error();
+  auto workspace = lane.workspace(width * (sizeof(std::int64_t) + sizeof(work)));
+  if (!workspace) return std::move(workspace).error();
   // First the numbers of rows: they need as much alignment as any type of the sums.
-  auto* const last_row = reinterpret_cast<std::int64_t*>(room->data());
+  auto* const last_row = reinterpret_cast<std::int64_t*>(workspace->data());
   auto* const sums = reinterpret_cast<work*>(last_row + width);
   row_columns columns({last_row, width});
   const T* const left = f.left.values.template data<T>();
@@ -131,9 +131,9 @@ result<std::int64_t> run_spgemm(const sparse::spgemm& r, lane_context& lane) {
 result<std::int64_t> run_size(const sparse::spgemm_size& r, lane_context& lane) {
   const factors f(r);
   const auto width = static_cast<std::size_t>(columns_of(f));
-  auto room = lane.workspace(width * sizeof(std::int64_t));
-  if (!room) return std::move(room).error();
-  row_columns columns({reinterpret_cast<std::int64_t*>(room->data()), width});
+  auto workspace = lane.workspace(width * sizeof(std::int64_t));
+  if (!workspace) return std::move(workspace).error();
+  row_columns columns({reinterpret_cast<std::int64_t*>(workspace->data()), width});
   std::int64_t row = -1;
   std::int64_t count = 0;
   auto done = for_each_product(

@@ -33,7 +33,7 @@ struct stored_rows {
   }
 };
 
-/// Of csr; of csc, of the transposed matrix.
+/// The rows of a csr matrix, or of the transpose of a csc matrix.
 template <class I>
 struct compressed_rows : stored_rows<I> {
   /// That offsets say how many elements are before a row.

@@ -80,7 +80,7 @@ result<void> run_matmul_2_4(const sparse::structured_matmul& r, lane_context& la
   } else {
     structured_stamp found;
     std::memcpy(&found, r.compressed.address(), sizeof found);
-    // Whose it is does not matter to whoever does not read it.
+    // The maker does not matter, because the content is not read here.
     if (found != structured_stamp(weights, found.maker)) {
       return error{.code = errc::invalid_argument, .message = std::string(sparse::not_of_weights)};
     }

@@ -100,9 +100,9 @@ result<void> solve(const R& r, lane_context& lane) {
                     .x = dense_elements<T>(r.x),
                     .alpha = r.alpha.template as<T>()};
   const auto n = static_cast<std::size_t>(r.a.rows);
-  auto room = lane.workspace(n * sizeof(T));
-  if (!room) return std::move(room).error();
-  const std::span diagonal(reinterpret_cast<T*>(room->data()), n);
+  auto workspace = lane.workspace(n * sizeof(T));
+  if (!workspace) return std::move(workspace).error();
+  const std::span diagonal(reinterpret_cast<T*>(workspace->data()), n);
   return with_index(r.a.index_type(), [&]<class I>(I) {
     return with_rows<I>(r.a, [&](const auto& rows) -> result<void> {
       if (auto good = read_diagonal(s, rows, r.a, diagonal); !good) return good;

@@ -8,7 +8,7 @@
 #include <initializer_list>
 #include <string_view>
 
-/// What the descriptions of several requests of this library share.
+/// The common part of descriptions of this library's requests.
 namespace troupe::sparse {
 
 inline constexpr std::initializer_list<dtype> value_types = {dtype::f64,  dtype::f32,  dtype::f16,

@@ -4,14 +4,14 @@
 
 #include <cstdint>
 
-/// What 2:4 sparsity is to requests and to both backends.
+/// 2:4 sparsity, for requests and both backends.
 namespace troupe::sparse {
 
 /// Elements of which two at most are not zero.
 inline constexpr std::int64_t structured_group = 4;
 inline constexpr std::int64_t structured_alignment = 16;
 
-/// The first bytes of what `structured_compress` makes: what it was made of, and by whom.
+/// The first bytes of the result of `structured_compress`: its source, and its maker.
 struct structured_stamp {
   std::uint64_t magic = 0x74726f75'70653234ULL;
   std::int64_t maker = 0;  ///< version of cuSPARSELt; 0 where nothing was compressed
@@ -22,7 +22,7 @@ struct structured_stamp {
   std::int64_t type = 0;
 
   structured_stamp() = default;
-  /// Of weights x.
+  /// The stamp of weights x.
   structured_stamp(const any_tensor& x, std::int64_t by) noexcept
       : maker(by),
         rows(x.extent(0)),
@@ -33,7 +33,7 @@ struct structured_stamp {
 
   bool operator==(const structured_stamp&) const = default;
 };
-/// Where what follows the stamp begins.
+/// The offset of the data behind the stamp.
 inline constexpr std::int64_t structured_stamp_bytes = 256;
 static_assert(sizeof(structured_stamp) <= structured_stamp_bytes);
 

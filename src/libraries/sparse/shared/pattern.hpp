@@ -4,14 +4,14 @@
 
 #include <cstdint>
 
-/// Where the elements of a sparse matrix are, as executors of both backends read it. Nothing that
-/// the tensors hold is trusted: no function reads outside them.
+/// The positions of a sparse matrix's elements, as executors of both backends read them. The
+/// content of the tensors is not trusted: no function reads outside them.
 namespace troupe::sparse {
 
 /// Offsets or indices of either type.
 struct index_list {
   const std::int32_t* narrow = nullptr;
-  const std::int64_t* wide = nullptr;  ///< where they are i64
+  const std::int64_t* wide = nullptr;  ///< if they are i64
 
   constexpr std::int64_t operator[](std::int64_t i) const noexcept {
     return wide != nullptr ? wide[i] : narrow[i];
@@ -24,7 +24,7 @@ struct index_list {
   return {.narrow = t.data<std::int32_t>()};
 }
 
-/// Where an element is.
+/// The position of an element.
 struct element_place {
   enum class kind : std::uint8_t { element, padding, outside };
 
@@ -47,7 +47,7 @@ struct pattern {
   std::int64_t width = 0;          ///< blocks of a row of blocked_ell
   std::int64_t slice_rows = 1;     ///< of sliced_ell
 
-  /// What a slot's index is below, and what it counts.
+  /// The bound of a slot's index, and its meaning.
   [[nodiscard]] constexpr std::int64_t minors() const noexcept {
     return format == sparse_format::csc ? rows : columns / block_columns;
   }
@@ -74,7 +74,7 @@ struct pattern {
     return first >= 0 && first <= slot && slot < offsets[major + 1];
   }
 
-  /// Where element `e` of the values is.
+  /// The position of element `e` of the values.
   [[nodiscard]] constexpr element_place place_of(std::int64_t e) const noexcept {
     using kind = element_place::kind;
     std::int64_t slot = e;

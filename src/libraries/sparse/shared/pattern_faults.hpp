@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-/// What can be wrong with a pattern, and what both backends say of it.
+/// The defects of a pattern, and both backends' messages for them.
 namespace troupe::sparse {
 
 struct pattern_fault {
@@ -29,7 +29,7 @@ struct pattern_fault {
   std::int64_t other = 0;
 };
 
-/// What is asked of a pattern.
+/// The required properties of a pattern.
 enum class pattern_claim : std::uint8_t {
   places,  ///< each element has a place in the matrix
   order,   ///< and its row in order, and only once
@@ -64,7 +64,7 @@ class pattern_checks {
       const std::int64_t before = p_.offsets[i - 1];
       if (here < before)
         return {.what = kind::descends, .major = i - 1, .value = here, .other = before};
-      // What lies outside int64 is no width: the last offset is wrong then, or one descends.
+      // A value outside int64 is no width: the last offset is wrong then, or one descends.
       if (before >= 0 && (here - before) % p_.slice_rows != 0)
         return {.what = kind::slice_width,
                 .major = i - 1,
@@ -132,7 +132,7 @@ class pattern_checks {
   bool ordered_;
 };
 
-/// What rows and columns are called in a message.
+/// The words for rows and columns in a message.
 [[nodiscard]] constexpr std::string_view major_word(sparse_format format) noexcept {
   if (format == sparse_format::csc) return "column ";
   if (format == sparse_format::bsr || format == sparse_format::blocked_ell) return "block row ";
@@ -177,7 +177,7 @@ constexpr void tell(const pattern_fault& f, const Words& major, const Words& min
   }
 }
 
-/// What executors say that notice an element without a place on their way.
+/// The message of executors that find an element without a place.
 inline constexpr std::string_view no_place_before = "element ";
 inline constexpr std::string_view no_place_after =
     " of the sparse matrix is outside its rows or columns";

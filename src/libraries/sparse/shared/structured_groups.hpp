@@ -8,8 +8,8 @@
 /// Groups of four weights, as both backends look at them: by their bits.
 namespace troupe::sparse {
 
-/// What orders elements by their magnitude: of floats the bits without the sign, in which NaN is
-/// above infinity; of i8 the absolute value.
+/// Orders elements by their magnitude: floats by the bits without the sign, in which NaN is above
+/// infinity; i8 by the absolute value.
 template <class Bits>
 [[nodiscard]] constexpr std::uint32_t magnitude_of(Bits bits, bool integer) noexcept {
   static_assert(std::is_unsigned_v<Bits>);
@@ -46,7 +46,7 @@ struct weight_group {
   }
 };
 
-// What errors say.
+// Error messages.
 inline constexpr std::string_view not_of_weights =
     "compressed is not what structured_compress has made of b";
 inline constexpr std::string_view of_another_version =

@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <string_view>
 
-/// What a triangular system looks like in compressed storage, to both backends.
+/// A triangular system in compressed storage, for both backends.
 namespace troupe::sparse {
 
-/// Of op_a(a). A major is a row of csr, or a column of csc.
+/// The triangle of op_a(a). A major is a row of csr, or a column of csc.
 struct triangle {
   bool by_rows = true;       ///< majors are rows of op_a(a), else its columns
   bool forward = true;       ///< unknowns are found from the first to the last
@@ -40,7 +40,7 @@ struct triangle {
   }
 };
 
-// What errors say around the number of a row.
+// The parts of error messages around the number of a row.
 inline constexpr std::string_view zero_diagonal_before = "singular: the diagonal element of row ";
 inline constexpr std::string_view zero_diagonal_after = " is zero";
 

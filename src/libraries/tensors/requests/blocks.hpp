@@ -12,7 +12,7 @@ namespace troupe::tensors {
 
 /// A stored block of a tensor.
 struct stored_block {
-  std::vector<std::int64_t> sections;  ///< of each mode
+  std::vector<std::int64_t> sections;  ///< for each mode
   shape extents;
   std::int64_t first = 0;  ///< element of the tensor
 };
@@ -23,7 +23,7 @@ struct stored_blocks {
   std::int64_t elements = 0;
 };
 
-/// What a request contracts.
+/// The contraction of a request.
 struct block_contraction {
   /// Blocks of a and b, by their numbers.
   struct pair {

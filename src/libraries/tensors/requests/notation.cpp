@@ -17,7 +17,7 @@ bool is_letter(char c) noexcept { return (c >= 'a' && c <= 'z') || (c >= 'A' && 
 
 bool is_printable(char c) noexcept { return c >= ' ' && c <= '~'; }
 
-/// Where the modes of the result stand in the text.
+/// The positions of the result's modes in the text.
 struct parsed {
   equation made;
   std::vector<std::size_t> places;

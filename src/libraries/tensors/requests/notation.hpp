@@ -60,14 +60,14 @@ class mode_extents {
   [[nodiscard]] static result<mode_extents> of(const equation& e,
                                                std::span<const any_tensor* const> operands,
                                                std::span<const std::string> names);
-  /// That d has them. Where operands `may_repeat`, d has other extents for modes that they lack or
-  /// have with extent 1.
+  /// Checks that d has them. If operands `may_repeat`, d has other extents for modes that they lack
+  /// or have with extent 1.
   [[nodiscard]] result<void> take_result(const equation& e, const any_tensor& d, bool may_repeat);
 
   [[nodiscard]] std::int64_t operator[](char mode) const noexcept {
     return extents_[static_cast<std::size_t>(number_of(mode))];
   }
-  /// Of all modes of a set together.
+  /// The number of indices of all modes of a set together.
   [[nodiscard]] double count(mode_set set) const noexcept;
 
  private:
@@ -75,7 +75,7 @@ class mode_extents {
   mode_set known_ = 0;
 };
 
-/// What a request says of its tensors.
+/// A request's tensors and modes.
 struct named_tensors {
   equation modes;
   mode_extents extents;

@@ -14,7 +14,7 @@ constexpr std::size_t most_of_all_orders = 8;
 constexpr double products_of_an_element = 8;
 constexpr double never = std::numeric_limits<double>::infinity();
 
-/// What a step costs, from the modes of what it takes and makes.
+/// The cost of a step, from the modes of its operands and its result.
 double cost_of(const mode_extents& extents, mode_set left, mode_set right, mode_set made) noexcept {
   if (std::popcount(made) > max_rank || extents.count(made) > contraction_path::most_elements) {
     return never;
@@ -134,7 +134,7 @@ std::optional<contraction_path> contraction_path::of(const equation& e,
   operands.reserve(e.operands.size());
   for (const std::string& one : e.operands)
     operands.push_back(set_of(one) & repeats);
-  // What only one operand has, and the result has not, is summed before anything else.
+  // Modes that only one operand has, and not the result, are summed first.
   std::vector<mode_set> summed = operands;
   for (std::size_t i = 0; i < operands.size(); ++i) {
     mode_set others = result;

@@ -18,13 +18,13 @@ struct contraction_path {
   };
   std::vector<step> steps;  ///< one fewer than there are operands
 
-  /// Of a tensor between. Operands that repeat few elements can ask for more than bytes can be
-  /// counted of.
+  /// The bound for an intermediate tensor. Operands that repeat few elements can require more bytes
+  /// than can be counted.
   static constexpr double most_elements = 0x1p48;
 
-  /// The order that costs least, by operations and by the elements that are read and written: of
-  /// all orders for up to eight operands, otherwise step by step. Nothing where some tensor would
-  /// have more than `max_rank` modes with more than one index, or `most_elements`.
+  /// The cheapest order, by operations and by the elements that are read and written: the best of
+  /// all orders for up to eight operands, otherwise step by step. Nothing if some tensor would have
+  /// more than `max_rank` modes with more than one index, or `most_elements`.
   [[nodiscard]] static std::optional<contraction_path> of(const equation& e,
                                                           const mode_extents& extents);
 };

@@ -7,7 +7,7 @@
 #include <troupe/tensors/contract.hpp>
 #include <troupe/tensors/reduce.hpp>
 
-/// What the rules of requests and their executors both need.
+/// Shared by the rules of requests and their executors.
 namespace troupe::tensors {
 
 /// The modes of a request and their extents. Precondition of the extents of d: it is given, or

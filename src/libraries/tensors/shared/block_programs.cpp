@@ -16,7 +16,7 @@ any_tensor layout_of(const stored_block& block, dtype type) {
   return any_tensor::unowned(nullptr, type, block.extents);
 }
 
-/// Where a block goes. What is before it in d is kept where it is not the first of its sums.
+/// The target of a block. The old content of d is kept unless this is the first of its sums.
 target target_of(planner& p, const contract_blocks& r, const std::string& modes,
                  const stored_block& d, bool first) {
   const any_tensor layout = layout_of(d, r.d.type());

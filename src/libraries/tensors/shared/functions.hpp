@@ -5,8 +5,8 @@
 
 #include <span>
 
-/// What steps compute, as functions of elementwise. Of complex tensors they compute with both
-/// parts.
+/// The computations of steps, as functions of elementwise. For complex tensors they compute with
+/// both parts.
 namespace troupe::tensors {
 
 /// x, in whatever type it is stored.

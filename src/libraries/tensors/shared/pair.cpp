@@ -149,7 +149,7 @@ pair_planner::list pair_planner::packed_order(const way& w, tensor t) const {
   }
   const list* outer = t == b ? &w.sums : &w.rows;
   const list* inner = t == a ? &w.sums : &w.columns;
-  // What lies closest together stays so.
+  // The modes with the smallest strides stay so.
   const auto least = [&](const list& l) {
     std::int64_t stride = max_elements;
     for (const dimension* one : l)

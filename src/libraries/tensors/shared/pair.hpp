@@ -12,11 +12,11 @@ namespace troupe::tensors {
 
 /// Plans the product of two tensors that have a mode to sum over, as matrices.
 ///
-/// Modes of all three tensors count matrices (batch); modes of a and d are rows (m), of b and d
-/// columns (n), of a and b are summed (k). A tensor is taken as it is where its rows, and its
-/// columns, lie at one stride each and one of these is 1; otherwise it is copied. The order of
-/// modes within rows, columns and sums is free, and so is whether a mode of rows or columns counts
-/// matrices instead: of all of these ways the cheapest is chosen.
+/// Modes of all three tensors count matrices (batch); modes of a and d are rows (m), those of b and
+/// d columns (n), those of a and b are summed (k). A tensor is used as it is if its rows, and its
+/// columns, have one stride each and one of these is 1; otherwise it is copied. The order of modes
+/// within rows, columns and sums is free, and a mode of rows or columns may count matrices instead:
+/// the cheapest of all these ways is chosen.
 class pair_planner {
  public:
   /// `d` is null where the product's own order is wanted.

@@ -9,7 +9,7 @@
 namespace troupe::tensors {
 namespace {
 
-// Of parts of the workspace: what vectors and tensor cores like.
+// The alignment of workspace parts, good for vectors and tensor cores.
 constexpr std::size_t alignment = 256;
 
 bool is_one(const scalar& s) noexcept { return s.as<double>() == 1 && !s.has_imaginary(); }
@@ -150,7 +150,7 @@ bool planner::by_library(const named_place& a, const target& to) const {
     return false;
   }
   if (machine_.library == library_use::always) return true;
-  // Ours is as fast along the innermost mode: where it is d's, too, or summed.
+  // Our copy is as fast along the innermost mode, if that is d's, too, or summed.
   const mode_set innermost = set_of(by_stride(a).back());
   return a.set() == to.d.set() ? innermost != set_of(by_stride(to.d).back())
                                : (innermost & to.d.set()) != 0;

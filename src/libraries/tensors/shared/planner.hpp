@@ -16,20 +16,20 @@
 
 namespace troupe::tensors {
 
-/// What a library of contractions, sums and permutations does.
+/// The use of a library for contractions, sums and permutations.
 enum class library_use : std::uint8_t {
   never,
   where_faster,
   always,  ///< all that it takes
 };
 
-/// What a backend is good at: how a planner weighs copies against products that are split up. Rough
-/// figures do; only large differences decide.
+/// The speeds of a backend: a planner weighs copies against split products with them. Rough figures
+/// suffice; only large differences decide.
 struct machine {
   double bytes_per_ns;
-  double flops_per_ns;       ///< of f32
-  double half_flops_per_ns;  ///< of f16 and bf16
-  double call_ns;            ///< of one product or copy, however small
+  double flops_per_ns;       ///< in f32
+  double half_flops_per_ns;  ///< in f16 and bf16
+  double call_ns;            ///< for one product or copy, however small
   std::int64_t tile;         ///< a product with fewer rows or columns wastes what it lacks
   bool widens;               ///< has no products of f16 and bf16: they are copied to f32 first
   bool dots;                 ///< a product of one row and one column is faster than a reduction
@@ -38,13 +38,13 @@ struct machine {
 
 /// A tensor of a program, with a mode for each dimension: none twice, none with one index.
 struct named_place {
-  std::size_t number = 0;  ///< of the place
+  std::size_t number = 0;  ///< the place's
   std::string modes;
 
   [[nodiscard]] mode_set set() const noexcept { return set_of(modes); }
 };
 
-/// Where a result goes: d = alpha · … + beta · c.
+/// The target of a result: d = alpha · … + beta · c.
 struct target {
   named_place d;
   std::optional<named_place> c{};  ///< there if beta is not zero
@@ -59,8 +59,8 @@ class planner {
   planner(const machine& m, const mode_extents& extents) noexcept
       : machine_(m), extents_(extents) {}
 
-  /// One of the request's tensors. What it has twice is its diagonal; dimensions of one index, and
-  /// those that are repeated, are left out. With `first`, a part of it that begins there.
+  /// One of the request's tensors. A mode that it has twice is its diagonal; dimensions of one
+  /// index, and repeated ones, are left out. With `first`, a part of it that begins there.
   [[nodiscard]] named_place operand(int number, const any_tensor& t, std::string_view modes,
                                     std::int64_t first = 0);
   /// Packed memory of the workspace.
@@ -99,7 +99,7 @@ class planner {
   }
   [[nodiscard]] dtype type(const named_place& one) const { return layout(one).type(); }
   [[nodiscard]] bool complex(const named_place& one) const { return is_complex(type(one)); }
-  /// What temporaries between are of, for tensors of this type.
+  /// The type of temporaries for tensors of this type.
   [[nodiscard]] dtype between(dtype type) const noexcept {
     return machine_.widens && (type == dtype::f16 || type == dtype::bf16) ? dtype::f32 : type;
   }
@@ -129,7 +129,7 @@ class planner {
   const machine& machine_;
   const mode_extents& extents_;
   program program_;
-  std::vector<block> held_;  ///< of the workspace, by address
+  std::vector<block> held_;  ///< parts of the workspace, by address
   std::size_t end_ = 0;
 };
 

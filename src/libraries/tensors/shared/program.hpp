@@ -25,7 +25,7 @@ struct place {
 /// One step of a program. Numbers are those of places.
 struct step {
   enum class kind : std::uint8_t {
-    copy,     ///< of the same type and extents
+    copy,     ///< with the same type and extents
     map,      ///< elementwise::map
     rows,     ///< elementwise::rows
     product,  ///< output = alpha · a · b + beta · output, in the last two of three dimensions
@@ -44,13 +44,13 @@ struct step {
   elementwise::function function{};
   std::vector<std::int64_t> axes{};
   std::vector<loop> loops{};
-  std::vector<std::vector<std::int32_t>> names{};  ///< of a sum: for each input, and the output
+  std::vector<std::vector<std::int32_t>> names{};  ///< for a sum: inputs, then the output
   scalar alpha = 1;
   scalar beta = 0;
 };
 
-/// What a request is run as: the same for all requests with these modes, types, strides and
-/// factors, wherever their tensors are.
+/// The steps of a request: the same for all requests with these modes, types, strides and factors,
+/// whatever the addresses of their tensors.
 struct program {
   std::vector<place> places;
   std::vector<step> steps;

@@ -13,7 +13,7 @@
 namespace troupe::tensors {
 namespace {
 
-/// Where the results of `contract` and `reduce` go: c and d are the operands with these numbers.
+/// The target of `contract` and `reduce`: c and d are the operands with these numbers.
 template <class R>
 target target_of(planner& p, const R& r, std::string_view modes, int c, int d) {
   target to{.d = p.operand(d, r.d, modes), .alpha = r.alpha};

@@ -22,7 +22,7 @@ namespace troupe::tensors {
 [[nodiscard]] std::vector<const any_tensor*> tensors_of(const binary& r);
 [[nodiscard]] std::vector<const any_tensor*> tensors_of(const trinary& r);
 
-/// What a valid request is run as, on either backend. Precondition: d has elements
+/// The program of a valid request, on either backend. Precondition: d has elements
 [[nodiscard]] program program_of(const contract& r, const machine& m);
 [[nodiscard]] program program_of(const einsum& r, const machine& m);
 [[nodiscard]] program program_of(const contract_blocks& r, const machine& m);

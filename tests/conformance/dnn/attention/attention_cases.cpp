@@ -163,7 +163,7 @@ attention_stage::attention_stage(scene& s, const attention_case& c, std::optiona
     for (std::size_t i = 0; i < pages_of_.size(); ++i) {
       const auto n = static_cast<std::int64_t>(i) / per_sequence_;
       const auto page = static_cast<std::int64_t>(i) % per_sequence_;
-      // What lies beyond a length leads nowhere.
+      // Entries beyond a length lead nowhere.
       const bool used = page * c.page_size < problem_.lengths_kv[static_cast<std::size_t>(n)];
       entries.emplace_back(used ? pages_of_[i] : -7);
     }
@@ -256,7 +256,7 @@ block attention_stage::random_block(std::array<std::int64_t, 4> size, dtype type
   return rounded(std::move(made), type);
 }
 
-// Where each element of whole sequences lies in the row-major order of the tensor; −1 beyond the
+// The place of each element of whole sequences in the row-major order of the tensor; −1 beyond the
 // lengths.
 template <class Use>
 void attention_stage::each_element(const test_tensor& t, const std::array<std::int64_t, 4>& size,

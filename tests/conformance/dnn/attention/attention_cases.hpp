@@ -23,8 +23,8 @@ struct attention_case {
   dtype type = dtype::f32;
   std::int64_t b = 2, h = 2, h_k = 2, h_v = 2, s_q = 5, s_kv = 7, d = 8, d_v = 8;
   head_layout layout = head_layout::heads_first;
-  storage keys = storage::plain;     ///< of k and v
-  storage queries = storage::plain;  ///< of q and o; never paged
+  storage keys = storage::plain;     ///< for k and v
+  storage queries = storage::plain;  ///< for q and o; never paged
   std::int64_t page_size = 4;
   bool lengths = false;  ///< random ones, with 0 and the longest among them
   dnn::diagonal diagonal = dnn::diagonal::top_left;
@@ -61,12 +61,12 @@ class attention_stage {
   /// There dropout has a mask of cuDNN's: looks what it keeps, by values that are 1 for one key
   /// each and 0 for all others. From then on the problem has that mask.
   void look_at_dropout();
-  /// What lies there now, as whole sequences; rows that belong to none are 0.
+  /// The present content, as whole sequences; rows that belong to none are 0.
   [[nodiscard]] attention_reference::block now(const test_tensor& t, bool of_keys);
   [[nodiscard]] attention_reference::block plain_now(const test_tensor& t);
 
   test_tensor *q{}, *k{}, *v{}, *o{}, *statistics{}, *bias{};
-  // Of backward alone.
+  // For backward only.
   test_tensor *o_in{}, *d_o{}, *statistics_in{}, *d_q{}, *d_k{}, *d_v{}, *d_bias{};
   /// Makes the operands of backward: `o_in` and `statistics_in` are what the reference says.
   void add_gradients(const attention_reference::answer& of_forward);

@@ -182,7 +182,7 @@ TEST(DnnAttentionBackward, IsWhatDifferencesOfForwardAre) {
 }
 
 TEST(DnnAttentionBackward, UsesTheDropoutMaskOfForward) {
-  // Of one key with v = 1, the gradient of v is how often it was kept, which o says as well.
+  // With one key and v = 1, the gradient of v is how often it was kept, as is o.
   for (const dtype type : {dtype::f32, dtype::f16}) {
     attention_case c{.type = type, .b = 2, .h = 2, .h_k = 2, .h_v = 2, .s_q = 50, .s_kv = 1};
     c.dropout = 0.3;

@@ -35,7 +35,7 @@ struct block {
   }
 };
 
-/// What is attended to: whole sequences, whatever memory they lie in.
+/// The operands of attention: whole sequences, in any memory.
 struct problem {
   block q, k, v;
   block bias;  ///< empty for none
@@ -48,7 +48,7 @@ struct problem {
   double dropout = 0;
   std::uint64_t seed = 0;
   std::int64_t offset = 0;
-  block seen_kept;  ///< what `kept` gives, where it was looked at instead; else empty
+  block seen_kept;  ///< the result of `kept`, if it was observed instead; else empty
   // Of e4m3.
   bool fp8 = false;
   double descale_scores = 1, scale_s = 1, descale_values = 1;
@@ -56,7 +56,7 @@ struct problem {
   [[nodiscard]] std::int64_t batch() const { return q.size[0]; }
   [[nodiscard]] std::int64_t heads() const { return q.size[1]; }
   [[nodiscard]] bool attends(std::int64_t b, std::int64_t i, std::int64_t j) const;
-  /// Of one score; 0 where it is dropped.
+  /// The factor of one score; 0 if it is dropped.
   [[nodiscard]] double kept(std::int64_t b, std::int64_t head, std::int64_t i,
                             std::int64_t j) const;
   [[nodiscard]] double score(std::int64_t b, std::int64_t head, std::int64_t i,

@@ -89,7 +89,7 @@ TEST(DnnAttentionBackward, RefusesAGradientOfBiasWithoutBias) {
   s.refuse(r, errc::invalid_argument, "d_bias");
 }
 
-// What only memory says is checked when the request runs, where it can be.
+// Content of memory is checked when the request runs, if possible.
 TEST(DnnAttentionForward, OnTheCpuRefusesWhatLeadsOutsideItsTensors) {
   const auto refuse = [](storage keys, auto change, std::string_view text) {
     scene s;

@@ -73,7 +73,7 @@ class random_graph {
       // Images and filters have no gaps.
       inputs.push_back(convolves_ ? &packed_tensor(s, extents) : &drawn_tensor(s, type_, extents));
     }
-    // What is cast may be no factor of what is not.
+    // A cast factor must not meet one that is not cast.
     for (const test_tensor* const one : inputs)
       views.push_back(one->view);
     const auto forms = what_.outputs_for(views);
@@ -270,7 +270,7 @@ class random_graph {
   dtype type_;
   std::array<std::int64_t, 3> dims_{};
   bool convolves_ = false;
-  std::vector<numbers> extents_;  // of inputs
+  std::vector<numbers> extents_;  // the inputs'
   std::vector<drawn> pool_;
   std::vector<numbers> results_;
   computation what_;

@@ -108,7 +108,7 @@ class evaluation {
     for (const entry& one : what_.entries()) {
       all_.push_back(computed(one));
       tensor_value& made = all_.back();
-      // What is computed may go through memory.
+      // Computed values may go through memory.
       const bool kept = made.settled || made.constant || one.what == kind::transpose;
       for (uncertain& x : made.elements) {
         if (!(std::abs(x.value) < too_large)) return std::nullopt;

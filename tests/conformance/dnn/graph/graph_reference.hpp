@@ -26,7 +26,7 @@ struct tensor_value {
   std::vector<uncertain> elements{};
   bool twice = false;  ///< computed in f64
   bool constant = false;
-  bool settled = false;  ///< of a certain type: an input, or cast
+  bool settled = false;  ///< its type is fixed: an input, or a cast
   dtype type{};          ///< that type
 };
 

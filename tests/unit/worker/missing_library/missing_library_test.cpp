@@ -70,7 +70,7 @@ TEST_P(MissingLibrary, RefusesItsRequestsByNameWithTheLoadersWords) {
     for (const std::string& text :
          {std::string("library vendor is not loaded"), plugin_.string(),
           std::string("libfake_vendor.so.13: cannot open shared object file"),
-          std::string("install what has libfake_vendor.so.13, or put its folder into "
+          std::string("install the package with libfake_vendor.so.13, or put its folder into "
                       "LD_LIBRARY_PATH")}) {
       EXPECT_NE(why.message.find(text), std::string::npos) << text << "\n" << why.message;
     }

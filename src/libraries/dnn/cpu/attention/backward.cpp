@@ -12,7 +12,7 @@
 namespace troupe::cpu::attention {
 namespace {
 
-/// The gradients of the keys and values of some heads of one sequence, which one thread sums up: of
+/// The gradients of the keys and values of some heads of one sequence, summed by one thread: for
 /// all heads that share any.
 struct unit {
   std::int64_t sequence;
@@ -42,7 +42,7 @@ class backward_units {
     const std::int64_t units = sizes_.batch * per_sequence_;
     const double work =
         2.5 * static_cast<double>(sizes_.scores()) * static_cast<double>(sizes_.d + sizes_.d_v);
-    // Where a gradient of bias is a sum over units, one thread adds it up, in their order.
+    // If a gradient of bias is a sum over units, one thread adds it up, in their order.
     const bool sums_bias = !r_.d_bias.null() && (r_.d_bias.extent(0) < sizes_.batch ||
                                                  r_.d_bias.extent(1) < sizes_.heads);
     const int threads = sums_bias ? 1 : threads_for(units, work);
@@ -72,7 +72,7 @@ class backward_units {
            masked_rows<T>::bytes();
   }
 
-  /// What one thread has.
+  /// The state of one thread.
   struct workplace {
     sequence_rows q, k, v, o, d_o, d_q;
     std::int64_t sequence;
@@ -157,8 +157,8 @@ class backward_units {
 
   void run_tile(const tile& t, const unit& u, workplace& w) const {
     const auto n = static_cast<std::size_t>(t.sequence);
-    std::array<tile_row, tile_rows> room;
-    const auto rows = rows_of(t, groups_, lengths_.queries[n], room);
+    std::array<tile_row, tile_rows> workspace;
+    const auto rows = rows_of(t, groups_, lengths_.queries[n], workspace);
     const std::int64_t columns = padded(t.rows);
     const std::int64_t width = padded(sizes_.d);
     const std::int64_t width_v = padded(sizes_.d_v);

@@ -22,7 +22,7 @@ float factor_in(const any_tensor& t) noexcept { return t.null() ? 1.0f : *t.data
 struct scaling {
   float scores = 1;
   float probabilities = 1;
-  float result = 1;  ///< of probabilities · v
+  float result = 1;  ///< for probabilities · v
   float stored = 1;
 
   explicit scaling(const dnn::attention_forward& r)
@@ -116,7 +116,7 @@ class forward_tiles {
     const std::int64_t rows = groups_.heads * lengths_.queries[static_cast<std::size_t>(sequence)];
     const std::int64_t per_group = (rows + tile_rows - 1) / tile_rows;
     const std::int64_t place = task - first_tile_[static_cast<std::size_t>(sequence)];
-    // The last of a group first: of causal attention these have most to do.
+    // The last of a group first: in causal attention these have most to do.
     const std::int64_t first = (per_group - 1 - place % per_group) * tile_rows;
     return {.sequence = sequence,
             .group = place / per_group,
@@ -132,12 +132,12 @@ class forward_tiles {
     store_row(s.type(), s.address() + place * size_of(s.type()), 1, &value, 1);
   }
 
-  /// What one thread has while it computes a tile.
+  /// The state of one thread while it computes a tile.
   struct workplace {
     const sequence_rows k;
     const sequence_rows v;
     std::span<const tile_row> rows;
-    std::int64_t columns;  ///< of scores
+    std::int64_t columns;  ///< columns of scores
     std::int64_t sequence;
     std::int64_t key_head;
     std::int64_t value_head;
@@ -155,8 +155,8 @@ class forward_tiles {
 
   void run_tile(const tile& t, std::span<std::byte> memory, largest& seen) const {
     const auto n = static_cast<std::size_t>(t.sequence);
-    std::array<tile_row, tile_rows> room;
-    const auto rows = rows_of(t, groups_, lengths_.queries[n], room);
+    std::array<tile_row, tile_rows> workspace;
+    const auto rows = rows_of(t, groups_, lengths_.queries[n], workspace);
     const std::int64_t width = padded(sizes_.d);
     const std::int64_t width_v = padded(sizes_.d_v);
     scratch from(memory);
@@ -219,7 +219,7 @@ class forward_tiles {
   }
 
   // Blocks begin at the same keys in every tile, so that a query's result does not depend on the
-  // other rows. What no row attends to is not looked at.
+  // other rows. Blocks that no row attends to are skipped.
   template <class Use>
   static void each_block(const key_range& keys, Use use) {
     for (std::int64_t block = keys.first / block_keys * block_keys; block < keys.last;
@@ -316,7 +316,7 @@ class forward_tiles {
   bool fp8_;
   scaling scales_;
   T factor_;
-  std::vector<std::int64_t> first_tile_{};  ///< of each sequence
+  std::vector<std::int64_t> first_tile_{};  ///< the first of each sequence
   std::int64_t tiles_ = 0;
 };
 

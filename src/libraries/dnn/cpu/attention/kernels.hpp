@@ -24,13 +24,13 @@ struct left_factor {
   std::int64_t depth_step;
 };
 
-/// What masks and biases say of the queries of a tile, for one block of keys.
+/// The masks and biases of a tile's queries, for one block of keys.
 template <class T>
 struct tile_masks {
-  const T* first;     ///< of the keys that each query attends to, counted in the block
+  const T* first;     ///< each query's first key, counted in the block
   const T* last;      ///< one past the last
   bool whole;         ///< every query attends to the whole block
-  const T* slope;     ///< of ALiBi; null for none
+  const T* slope;     ///< for ALiBi; null if none
   const T* distance;  ///< with `slope`: the block's first key, counted from each query's diagonal
 };
 

@@ -44,7 +44,8 @@ struct layout_of_sequences {
                                    std::int64_t sequence, std::int64_t length) const;
 };
 
-/// The lengths of all sequences, checked. What a request holds nothing of has the whole length.
+/// The lengths of all sequences, checked. Without lengths in the request, each has the whole
+/// length.
 struct sequence_lengths {
   std::vector<std::int64_t> queries{};
   std::vector<std::int64_t> keys{};

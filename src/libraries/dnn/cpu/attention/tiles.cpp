@@ -32,7 +32,7 @@ void masked_rows<T>::begin(std::span<const tile_row> rows, const band& masks, st
 
 template <class T>
 tile_masks<T> masked_rows<T>::block(std::int64_t first_key, std::int64_t keys) {
-  // Columns beyond the rows are computed, and nobody looks at them.
+  // Columns beyond the rows are computed, but never read.
   const bool whole = all_.first <= first_key && first_key + keys <= all_.last;
   for (std::size_t i = 0; i < rows_; ++i) {
     const auto counted = [&](std::int64_t key) {
@@ -88,18 +88,19 @@ void add_bias(const any_tensor& bias, std::int64_t sequence, std::span<const til
 }
 
 std::span<const tile_row> rows_of(const tile& t, const head_group& groups, std::int64_t queries,
-                                  std::array<tile_row, tile_rows>& room) noexcept {
+                                  std::array<tile_row, tile_rows>& workspace) noexcept {
   for (std::int64_t i = 0; i < t.rows; ++i) {
     const std::int64_t row = t.first + i;
-    room[static_cast<std::size_t>(i)] = {t.group * groups.heads + row / queries, row % queries};
+    workspace[static_cast<std::size_t>(i)] = {t.group * groups.heads + row / queries,
+                                              row % queries};
   }
-  return {room.data(), static_cast<std::size_t>(t.rows)};
+  return {workspace.data(), static_cast<std::size_t>(t.rows)};
 }
 
 template <class T>
 block_of_rows<T> rows_as(const kernels<T>& with, const sequence_rows& rows, std::int64_t head,
                          std::int64_t first, std::int64_t count, std::int64_t columns, bool whole,
-                         T* room) {
+                         T* workspace) {
   constexpr auto size = static_cast<std::int64_t>(sizeof(T));
   const bool fits = rows.type == dtype_of<T> && rows.stride == 1 && rows.even() &&
                     rows.row_step % size == 0 && (!whole || columns % lanes == 0);
@@ -108,11 +109,11 @@ block_of_rows<T> rows_as(const kernels<T>& with, const sequence_rows& rows, std:
   }
   const std::int64_t step = padded(columns);
   for (std::int64_t j = 0; j < count; ++j) {
-    T* const to = room + j * step;
+    T* const to = workspace + j * step;
     with.load(to, rows.type, rows.row(head, first + j), rows.stride, columns);
     std::fill(to + columns, to + step, T{0});
   }
-  return {room, step};
+  return {workspace, step};
 }
 
 template <class T>
@@ -127,12 +128,12 @@ void load_rows(const kernels<T>& with, const sequence_rows& rows, std::span<cons
 
 template <class T>
 void load_transposed(const kernels<T>& with, const sequence_rows& rows,
-                     std::span<const tile_row> which, std::int64_t columns, T* to, T* room) {
+                     std::span<const tile_row> which, std::int64_t columns, T* to, T* workspace) {
   const auto width = padded(static_cast<std::int64_t>(which.size()));
   for (std::size_t i = 0; i < which.size(); ++i) {
-    with.load(room, rows.type, rows.row(which[i].head, which[i].query), rows.stride, columns);
+    with.load(workspace, rows.type, rows.row(which[i].head, which[i].query), rows.stride, columns);
     for (std::int64_t k = 0; k < columns; ++k)
-      to[k * tile_rows + static_cast<std::int64_t>(i)] = room[k];
+      to[k * tile_rows + static_cast<std::int64_t>(i)] = workspace[k];
   }
   for (std::int64_t k = 0; k < columns; ++k) {
     for (auto i = static_cast<std::int64_t>(which.size()); i < width; ++i)

@@ -17,7 +17,7 @@ namespace troupe::cpu::attention {
 /// Keys of a block.
 inline constexpr std::int64_t block_keys = 128;
 
-/// What attention of these types computes in.
+/// The arithmetic of attention for these types.
 template <class T>
 using sums_of = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
@@ -105,7 +105,7 @@ class masked_rows {
   T* distance_;
 };
 
-/// What dropout does to the probabilities of a request.
+/// Dropout of a request's probabilities.
 class dropping {
  public:
   template <dnn::attention_request R>
@@ -135,7 +135,7 @@ void add_bias(const any_tensor& bias, std::int64_t sequence, std::span<const til
 
 /// The rows of a tile.
 std::span<const tile_row> rows_of(const tile& t, const head_group& groups, std::int64_t queries,
-                                  std::array<tile_row, tile_rows>& room) noexcept;
+                                  std::array<tile_row, tile_rows>& workspace) noexcept;
 
 /// Rows of keys or values as kernels take them.
 template <class T>
@@ -143,16 +143,16 @@ struct block_of_rows {
   const T* at;
   std::int64_t step;
 };
-/// Rows [first, first + count), converted to `room` unless they lie as kernels take them. `whole`:
-/// columns must be padded to `lanes`.
+/// Rows [first, first + count), converted to `workspace` unless they lie as kernels take them.
+/// `whole`: columns must be padded to `lanes`.
 template <class T>
 [[nodiscard]] block_of_rows<T> rows_as(const kernels<T>& with, const sequence_rows& rows,
                                        std::int64_t head, std::int64_t first, std::int64_t count,
-                                       std::int64_t columns, bool whole, T* room);
+                                       std::int64_t columns, bool whole, T* workspace);
 /// The transpose of up to `tile_rows` rows: element k of row i at [k · tile_rows + i], 0 beyond.
 template <class T>
 void load_transposed(const kernels<T>& with, const sequence_rows& rows,
-                     std::span<const tile_row> which, std::int64_t columns, T* to, T* room);
+                     std::span<const tile_row> which, std::int64_t columns, T* to, T* workspace);
 /// The rows, `step` apart, 0 beyond `columns`.
 template <class T>
 void load_rows(const kernels<T>& with, const sequence_rows& rows, std::span<const tile_row> which,

@@ -5,7 +5,7 @@
 namespace troupe::cpu {
 namespace {
 
-/// What all directions have in common: `a` and `b` are what is multiplied, `c` is what is computed.
+/// The common part of all directions: `a` and `b` are multiplied, `c` is computed.
 implicit_product between(const any_tensor& a, const any_tensor& b, const any_tensor& c,
                          const dnn::convolution& shape) {
   implicit_product p;
@@ -37,7 +37,7 @@ void add_places(axes& to, const any_tensor& t) {
     to.add(t.extent(d), t.stride(d));
 }
 
-/// Where filters begin: in the padding.
+/// The first place of filters: in the padding.
 point first_place(const dnn::convolution& c) {
   point first;
   for (int i = 0; i < c.space(); ++i) {

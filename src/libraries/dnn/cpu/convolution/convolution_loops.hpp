@@ -7,7 +7,7 @@ namespace troupe::cpu {
 
 /// The response of an image.
 result<void> convolve_forward(const dnn::convolution& c, const epilogue& after, lane_context& lane);
-/// The image that a response came from: what each of its elements was used for, summed up.
+/// The gradient of the image: for each element, the sum over the responses that used it.
 result<void> convolve_backward(const dnn::convolution& c, const epilogue& after,
                                lane_context& lane);
 /// The same of the filter.

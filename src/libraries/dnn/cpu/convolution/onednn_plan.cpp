@@ -143,17 +143,17 @@ class planning {
     const auto x = plan_.moved(image_place, pd.src_desc());
     const auto w = plan_.moved(filter_place, pd.weights_desc());
     const bool in_place = pd.dst_desc() == plan_.desc(response_place);
-    const auto y = in_place ? response_place : plan_.room(pd.dst_desc());
+    const auto y = in_place ? response_place : plan_.workspace(pd.dst_desc());
     if (!after_.z.null()) {
       plan_.describe(z_place, layout_of_images(after_.z, dnn::order_of(after_.z)).as_it_is());
-      // Where z is y, it may be there already.
+      // If z is y, it may be there already.
       if (!in_place || !after_.z.same_view(c_.response.view)) plan_.add_move(z_place, y);
     }
     std::vector<std::pair<int, onednn_plan::place>> arguments{
         {DNNL_ARG_SRC, x},
         {DNNL_ARG_WEIGHTS, w},
         {DNNL_ARG_DST, y},
-        {DNNL_ARG_SCRATCHPAD, plan_.room(pd.scratchpad_desc())}};
+        {DNNL_ARG_SCRATCHPAD, plan_.workspace(pd.scratchpad_desc())}};
     if (!after_.bias.null()) {
       plan_.describe(bias_place, bias());
       arguments.emplace_back(DNNL_ARG_BIAS, bias_place);
@@ -164,7 +164,7 @@ class planning {
   }
 
   std::optional<onednn_plan> backward_data() {
-    // What follows sums in bf16 follows them in f32, and is rounded once.
+    // An epilogue of bf16 sums is computed in f32, and rounded once.
     const bool follows = !after_.bias.null() || terms_of(after_).has_value();
     if (follows && c_.image.view.type() != dtype::f32) return std::nullopt;
     if (rounds_twice(after_.activation, c_.image.view.type())) return std::nullopt;
@@ -184,7 +184,7 @@ class planning {
               {{DNNL_ARG_DIFF_DST, dy},
                {DNNL_ARG_WEIGHTS, w},
                {DNNL_ARG_DIFF_SRC, dx},
-               {DNNL_ARG_SCRATCHPAD, plan_.room(pd.scratchpad_desc())}});
+               {DNNL_ARG_SCRATCHPAD, plan_.workspace(pd.scratchpad_desc())}});
     finish(dx, image_place, c_.image.view);
     if (follows) add_bias_and_activation();
     return std::move(plan_);
@@ -207,7 +207,7 @@ class planning {
               {{DNNL_ARG_DIFF_DST, dy},
                {DNNL_ARG_SRC, x},
                {DNNL_ARG_DIFF_WEIGHTS, dw},
-               {DNNL_ARG_SCRATCHPAD, plan_.room(pd.scratchpad_desc())}});
+               {DNNL_ARG_SCRATCHPAD, plan_.workspace(pd.scratchpad_desc())}});
     finish(dw, filter_place, c_.filter.view);
     return std::move(plan_);
   }
@@ -240,9 +240,9 @@ class planning {
     return {what, attributes, onednn_plan::engine(), true};
   }
 
-  /// Where sums go: into the operand, unless they are laid out otherwise or combined with it.
+  /// The target of sums: the operand, unless they have another layout or are combined with it.
   onednn_plan::place target(onednn_plan::place operand, const desc& sums, bool combines) {
-    return !combines && sums == plan_.desc(operand) ? operand : plan_.room(sums);
+    return !combines && sums == plan_.desc(operand) ? operand : plan_.workspace(sums);
   }
   void finish(onednn_plan::place sums, onednn_plan::place operand, const any_tensor& result) {
     if (sums == operand) return;
@@ -346,8 +346,8 @@ int threads_of(const dnn::convolution& c) {
       threads_for(std::numeric_limits<std::int64_t>::max(), products, products_per_thread));
 }
 
-/// Whether the filter has an element in the image wherever it is. Where it has none, oneDNN 2.6
-/// loses what is added to the sums.
+/// Whether the filter has an element in the image at every position. If not, oneDNN 2.6 loses the
+/// addends of the sums.
 bool always_touches(const dnn::convolution& c) {
   for (int i = 0; i < c.space(); ++i) {
     const auto d = static_cast<std::size_t>(i);

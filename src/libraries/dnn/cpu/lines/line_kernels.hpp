@@ -29,11 +29,11 @@ struct line_part {
   std::int64_t n = 0;
   typename sums_of<T>::type factor = 1;
   std::int32_t place = 0;
-  const void* places = nullptr;  ///< of these elements
+  const void* places = nullptr;  ///< for these elements
 };
 
-/// The loops for one kind of processor. Lines of elements have a step, in elements; numbers lie
-/// side by side. Of elements that are written, each is read before it is.
+/// The loops for one kind of processor. Lines of elements have a step, in elements; numbers are
+/// contiguous. Elements that are written are read before.
 template <class T>
 struct line_kernels {
   using real = typename sums_of<T>::type;
@@ -65,7 +65,7 @@ struct line_kernels {
   void (*add_where_wide)(std::span<const line_part<T>> parts, std::int64_t step,
                          std::int64_t places_step, real* sums);
 
-  // Of few parts, at least one but for sums, element by element, whatever their `to` and `n` are.
+  // For few parts, at least one except for sums, element by element, whatever their `to` and `n`.
   /// The largest of each, and its place where `places` is given.
   void (*max_of_lines)(std::span<const line_part<T>> parts, std::int64_t step, std::int64_t n, T* y,
                        std::int64_t y_step, std::uint8_t* places, std::int64_t places_step);

@@ -46,7 +46,7 @@ class few_parts {
   /// Precondition: fewer than `most` have been added.
   void add(const line_part<T>& part) noexcept { std::construct_at(first() + count_++, part); }
   [[nodiscard]] std::span<const line_part<T>> all() const noexcept {
-    return {std::launder(reinterpret_cast<const line_part<T>*>(room_)), count_};
+    return {std::launder(reinterpret_cast<const line_part<T>*>(workspace_)), count_};
   }
 
   /// Calls `f(parts, first, n)` for pieces of `n` results, with the parts that go to all of a
@@ -84,10 +84,12 @@ class few_parts {
 
  private:
   static_assert(std::is_trivially_destructible_v<line_part<T>>);
-  [[nodiscard]] line_part<T>* first() noexcept { return reinterpret_cast<line_part<T>*>(room_); }
+  [[nodiscard]] line_part<T>* first() noexcept {
+    return reinterpret_cast<line_part<T>*>(workspace_);
+  }
 
   // Not initialised, which would take longer than most windows.
-  alignas(line_part<T>) std::byte room_[most * sizeof(line_part<T>)];
+  alignas(line_part<T>) std::byte workspace_[most * sizeof(line_part<T>)];
   std::size_t count_ = 0;
 };
 

@@ -254,7 +254,7 @@ class pool_gradients : public pooled_rows<T, Windows> {
     }
   }
 
-  /// Where all windows along the last dimension have as many elements, whose sums are of T.
+  /// For windows of equal sizes along the last dimension, whose sums are of T.
   void even_gradient_of_row(const row& r, const window_range& depth,
                             const window_range& height) const {
     constexpr real one = 1;

@@ -18,9 +18,9 @@ using dnn::image_view;
 using dnn::tap_range;
 using dnn::window_range;
 
-/// What poolings and resamplings of images have in common: their windows, and the rows of a result,
-/// those of positions along the last dimension. Lines go along the channels where these lie closer,
-/// or else along that dimension.
+/// The common part of poolings and resamplings of images: their windows, and the rows of a result,
+/// which are positions along the last dimension. Lines go along the channels if these are closer in
+/// memory, or else along that dimension.
 template <class T, class Windows>
 class pooled_rows {
  public:
@@ -47,17 +47,17 @@ class pooled_rows {
   }
 
  protected:
-  /// Where a tap of windows along the last dimension lies in the image.
+  /// A tap of windows along the last dimension in the image.
   struct tap_line {
     window_range of{};          ///< windows
     std::int64_t element = 0;   ///< of the image, of the first one
     std::int64_t phase = 0;     ///< of that element
     std::int64_t in_phase = 0;  ///< where in its phase it is
   };
-  /// What all rows need of the last dimension, where lines go along it.
+  /// Data of the last dimension for all rows, if lines go along it.
   struct prepared_lines {
-    std::int32_t* first_taps = nullptr;  ///< of each window; −1 for padding alone
-    real* divisors = nullptr;            ///< of each window
+    std::int32_t* first_taps = nullptr;  ///< one for each window; −1 for padding alone
+    real* divisors = nullptr;            ///< one for each window
     tap_line* taps = nullptr;
     window_range in_use{};   ///< taps
     bool empty = false;      ///< some windows are of padding alone
@@ -119,16 +119,16 @@ class pooled_rows {
     const std::int64_t of_places = padded(line() * std::int64_t{4});
     const std::int64_t of_thread = 3 * each + of_places;
     constexpr std::int64_t of_taps = most_prepared * std::int64_t{sizeof(tap_line)};
-    auto room =
+    auto workspace =
         lane.workspace(static_cast<std::size_t>(of_thread * threads + of_places + each + of_taps));
-    if (!room) return std::move(room).error();
-    std::byte* const shared = room->data() + of_thread * threads;
+    if (!workspace) return std::move(workspace).error();
+    std::byte* const shared = workspace->data() + of_thread * threads;
     prepared_lines lines{.first_taps = reinterpret_cast<std::int32_t*>(shared),
                          .divisors = reinterpret_cast<real*>(shared + of_places),
                          .taps = reinterpret_cast<tap_line*>(shared + of_places + each)};
     if (!along_channels()) prepare(lines);
     share_out(threads, tasks, [&](std::int64_t thread, std::int64_t task) {
-      std::byte* const own = room->data() + thread * of_thread;
+      std::byte* const own = workspace->data() + thread * of_thread;
       row r{};
       r.numbers = reinterpret_cast<real*>(own);
       r.more_numbers = reinterpret_cast<real*>(own + 2 * each);
@@ -178,7 +178,7 @@ class pooled_rows {
     return (bytes + 63) / 64 * 64;
   }
 
-  /// Where a row of a view begins.
+  /// The beginning of a row of a view.
   template <class E>
   [[nodiscard]] static E* begin(const image_view& v, const row& r, std::int64_t d, std::int64_t h) {
     return v.elements<E>() + r.n * v.n_step + r.c * v.c_step + d * v.steps[0] + h * v.steps[1];
@@ -197,7 +197,7 @@ class pooled_rows {
   }
   [[nodiscard]] std::int32_t first_place(std::int32_t td, std::int32_t th) const noexcept {
     if constexpr (std::same_as<Windows, fixed_windows>) {
-      // Larger than 31 bits only where nobody asks for places.
+      // Larger than 31 bits only if places are not requested.
       const auto whole = [](std::int32_t n) { return static_cast<std::uint32_t>(n); };
       return static_cast<std::int32_t>((whole(td) * whole(windows[1].window) + whole(th)) *
                                        whole(windows[2].window));
@@ -212,7 +212,7 @@ class pooled_rows {
   [[nodiscard]] real divisor(int d, const tap_range& taps) const noexcept {
     return static_cast<real>(windows[static_cast<std::size_t>(d)].divisor(taps));
   }
-  /// Of window `o`, one of those that place `i` is in: what of its gradient is the place's.
+  /// The place's share of the gradient of window `o`, one of those that place `i` is in.
   [[nodiscard]] real share(int d, std::int32_t o, std::int32_t i) const noexcept {
     const Windows& w = windows[static_cast<std::size_t>(d)];
     const tap_range taps = w.taps_of(o);

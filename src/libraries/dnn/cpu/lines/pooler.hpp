@@ -130,7 +130,7 @@ class pooler : public pool_gradients<T, Windows> {
     }
   }
 
-  /// What windows along the last dimension have of an image, tap by tap.
+  /// Adds the image's lines for windows along the last dimension, tap by tap.
   template <class Parts>
   void add_lines(const row& r, const tap_range& depth, const tap_range& height,
                  Parts& parts) const {

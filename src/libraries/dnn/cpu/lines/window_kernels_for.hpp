@@ -1,7 +1,7 @@
 #pragma once
 
-// What comes of the few lines that windows have, in one go: part of line_kernels_for.hpp. Vectors
-// of results stay in registers while the lines are taken.
+// Results of the few lines of windows, in one pass: part of line_kernels_for.hpp. Vectors of
+// results stay in registers while the lines are read.
 
 #include "libraries/dnn/cpu/lines/line_kernels.hpp"
 
@@ -68,8 +68,8 @@ template <class T>
   }
 }
 
-/// Calls `of_vectors(first, count)`, with a count that is a constant, and `of_one(i)` for what is
-/// left. Where vectors overlap, elements are computed twice.
+/// Calls `of_vectors(first, count)`, with a constant count, and `of_one(i)` for the rest. If
+/// vectors overlap, elements are computed twice.
 template <class Real, class Vectors, class One>
 [[gnu::always_inline]] inline void in_vectors(std::int64_t n, bool vectorised, Vectors of_vectors,
                                               One of_one) {

@@ -32,7 +32,7 @@ dnnl::primitive_attr onednn_plan::with_own_scratchpad() {
   return attributes;
 }
 
-onednn_plan::place onednn_plan::room(const dnnl::memory::desc& what) {
+onednn_plan::place onednn_plan::workspace(const dnnl::memory::desc& what) {
   descs_.push_back(what);
   offsets_.push_back(bytes_);
   bytes_ += (what.get_size() + alignment - 1) / alignment * alignment;
@@ -41,7 +41,7 @@ onednn_plan::place onednn_plan::room(const dnnl::memory::desc& what) {
 
 onednn_plan::place onednn_plan::moved(place operand, const dnnl::memory::desc& wanted) {
   if (descs_[operand] == wanted) return operand;
-  const place made = room(wanted);
+  const place made = workspace(wanted);
   add_move(operand, made);
   return made;
 }
@@ -69,7 +69,7 @@ result<void> onednn_plan::run(const addresses& at, lane_context& lane) const {
     if (!memory) return std::move(memory).error();
     first = memory->data();
   }
-  omp_set_num_threads(threads_);  // of what this thread starts
+  omp_set_num_threads(threads_);  // for this thread's parallel regions
   try {
     dnnl::stream stream(engine());
     for (const step& one : steps_) {

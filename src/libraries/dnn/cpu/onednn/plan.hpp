@@ -19,7 +19,7 @@ namespace troupe::cpu {
 /// Whether oneDNN may be used: unless TROUPE_DNN is `loops`.
 [[nodiscard]] bool uses_onednn() noexcept;
 
-/// What oneDNN runs one after another for a request, whatever the addresses.
+/// The primitives that oneDNN runs in order for a request, for any addresses.
 class onednn_plan {
  public:
   /// The memory of an operand, by its number; of what lies in workspace, one is counted on.
@@ -32,10 +32,10 @@ class onednn_plan {
   [[nodiscard]] static dnnl::primitive_attr with_own_scratchpad();
 
   /// Memory in workspace.
-  place room(const dnnl::memory::desc& what);
+  place workspace(const dnnl::memory::desc& what);
   void describe(place operand, const dnnl::memory::desc& what) { descs_[operand] = what; }
   [[nodiscard]] const dnnl::memory::desc& desc(place p) const { return descs_[p]; }
-  /// Where `operand` is as `wanted`: there, or in workspace once it has been moved.
+  /// The place of `operand` in the form `wanted`: its own, or in workspace after a move.
   place moved(place operand, const dnnl::memory::desc& wanted);
   void add(dnnl::primitive what, std::vector<std::pair<int, place>> arguments);
   /// to = alpha · from + beta · to, in any layouts and types.

@@ -17,24 +17,24 @@ class backward_data_pass {
         s_(dnn::shape_of(r)),
         net_(r.network, s_, r.lengths),
         lane_(lane),
-        kept_(r.reserve, s_, room_) {}
+        kept_(r.reserve, s_, workspace_) {}
 
   result<void> run() {
     if (auto fits = kept_.check(); !fits) return fits;
     if (dnn::nothing_to_run(s_, r_.lengths)) return keep_states();
     const std::int64_t count = r_.weights.extent(0);
     const std::int64_t widest = s_.rows() * std::max(s_.input, s_.width());
-    const std::int64_t weights = room_.add(count);
-    const std::int64_t from_above = room_.add(widest);
-    const std::int64_t to_below = room_.add(widest);
+    const std::int64_t weights = workspace_.add(count);
+    const std::int64_t from_above = workspace_.add(widest);
+    const std::int64_t to_below = workspace_.add(widest);
     for (std::int64_t k = 0; k < s_.directions; ++k)
-      directions_[static_cast<std::size_t>(k)].add_to(room_, s_);
-    by_x_ = room_.add(net_.largest_input_factor(s_.gates() * s_.hidden));
-    if (auto taken = room_.take(lane_); !taken) return taken;
+      directions_[static_cast<std::size_t>(k)].add_to(workspace_, s_);
+    by_x_ = workspace_.add(net_.largest_input_factor(s_.gates() * s_.hidden));
+    if (auto taken = workspace_.take(lane_); !taken) return taken;
     kept_.begin();
-    weights_ = room_.at(weights);
-    R* gradients = room_.at(from_above);
-    R* next = room_.at(to_below);
+    weights_ = workspace_.at(weights);
+    R* gradients = workspace_.at(from_above);
+    R* next = workspace_.at(to_below);
     load_packed<T>(r_.weights, 0, count, weights_);
     load_sequences<T>(r_.dy, net_.ends(), gradients);
     for (std::int64_t layer = s_.layers - 1; layer >= 0; --layer) {
@@ -53,7 +53,7 @@ class backward_data_pass {
     state_records<R> of;
     R* first_h = nullptr;
     R* first_c = nullptr;
-    R* dh = nullptr;  ///< of the state after a step
+    R* dh = nullptr;  ///< for the state after a step
     R* dc = nullptr;
     R* dh_before = nullptr;
     R* dh_step = nullptr;
@@ -63,7 +63,7 @@ class backward_data_pass {
     factor<R> by_p;
     std::int64_t pieces[10]{};
 
-    void add_to(scratch<R>& room, const dnn::rnn_shape& s) {
+    void add_to(scratch<R>& workspace, const dnn::rnn_shape& s) {
       const bool gru = s.cell == dnn::rnn_cell::gru;
       by_h = factor<R>((gru ? 2 : s.gates()) * s.hidden, s.output);
       by_q = factor<R>(s.hidden, gru ? s.output : 0);
@@ -73,7 +73,7 @@ class backward_data_pass {
       std::size_t piece = 0;
       for (const std::int64_t numbers :
            {of_h, of_c, of_h, of_c, of_h, of_h, of_c, by_h.count(), by_q.count(), by_p.count()})
-        pieces[piece++] = room.add(numbers);
+        pieces[piece++] = workspace.add(numbers);
     }
   };
 
@@ -81,7 +81,7 @@ class backward_data_pass {
     d.of = kept_.of(state);
     R** const places[] = {&d.first_h, &d.first_c, &d.dh, &d.dc, &d.dh_before, &d.dh_step, &d.du};
     for (std::size_t i = 0; i < std::size(places); ++i)
-      *places[i] = room_.at(d.pieces[i]);
+      *places[i] = workspace_.at(d.pieces[i]);
     const std::int64_t of_h = s_.batch * s_.output;
     const std::int64_t of_c = s_.batch * s_.hidden;
     load_packed<T>(r_.h_0, state * of_h, of_h, d.first_h);
@@ -92,10 +92,10 @@ class backward_data_pass {
     }
     const weight_places& at = net_.places(state);
     const R* const w_h = weights_ + at.w_h;
-    d.by_h.pack(w_h, s_.output, 1, room_.at(d.pieces[7]));
+    d.by_h.pack(w_h, s_.output, 1, workspace_.at(d.pieces[7]));
     if (d.of.q != nullptr)
-      d.by_q.pack(w_h + 2 * s_.hidden * s_.output, s_.output, 1, room_.at(d.pieces[8]));
-    if (s_.projects) d.by_p.pack(weights_ + at.w_p, s_.hidden, 1, room_.at(d.pieces[9]));
+      d.by_q.pack(w_h + 2 * s_.hidden * s_.output, s_.output, 1, workspace_.at(d.pieces[8]));
+    if (s_.projects) d.by_p.pack(weights_ + at.w_p, s_.hidden, 1, workspace_.at(d.pieces[9]));
   }
 
   void run_layer(std::int64_t layer, const R* dy, R* dx) {
@@ -122,7 +122,7 @@ class backward_data_pass {
     const std::int64_t columns = s_.gates() * s_.hidden;
     const std::int64_t width = s_.input_of(layer);
     factor<R> by_x(columns, width);
-    by_x.pack(weights_ + net_.places(state).w_x, width, 1, room_.at(by_x_));
+    by_x.pack(weights_ + net_.places(state).w_x, width, 1, workspace_.at(by_x_));
     net_.share_rows(layer, [&](std::int64_t first, std::int64_t last) {
       R* const to = dx + first * width;
       if (!more) std::fill_n(to, (last - first) * width, R{0});
@@ -188,7 +188,7 @@ class backward_data_pass {
     const std::int64_t columns = s_.gates() * s_.hidden;
     const std::int64_t row = step * s_.batch + first;
     R* const to = d.dh_before + first * s_.output;
-    // Of gru, what the state has directly is there already.
+    // For gru, the state's direct part is there already.
     if (d.of.q == nullptr) std::fill_n(to, count * s_.output, R{0});
     d.by_h.multiply(d.of.gates + row * columns, columns, count, to, s_.output);
     if (d.of.q != nullptr)
@@ -212,7 +212,7 @@ class backward_data_pass {
   network<R> net_;
   lane_context& lane_;
   const cells<R>& with_ = cells<R>::mine();
-  scratch<R> room_;
+  scratch<R> workspace_;
   reserve_records<R> kept_;
   std::array<direction, 2> directions_{};
   std::int64_t by_x_ = 0;

@@ -16,7 +16,7 @@ class backward_weights_pass {
         s_(dnn::shape_of(r)),
         net_(r.network, s_, r.lengths),
         lane_(lane),
-        kept_(r.reserve, s_, room_) {}
+        kept_(r.reserve, s_, workspace_) {}
 
   result<void> run() {
     if (auto fits = kept_.check(); !fits) return fits;
@@ -26,17 +26,18 @@ class backward_weights_pass {
       if (!r_.accumulate) std::fill_n(result_at, count, T{});
       return {};
     }
-    const std::int64_t sums = room_.add(count);
-    const std::int64_t input = room_.add(s_.rows() * std::max(s_.input, s_.width()));
-    const std::int64_t first_h = room_.add(s_.batch * s_.output);
-    if (auto taken = room_.take(lane_); !taken) return taken;
+    const std::int64_t sums = workspace_.add(count);
+    const std::int64_t input = workspace_.add(s_.rows() * std::max(s_.input, s_.width()));
+    const std::int64_t first_h = workspace_.add(s_.batch * s_.output);
+    if (auto taken = workspace_.take(lane_); !taken) return taken;
     kept_.begin();
-    sums_ = room_.at(sums);
-    load_sequences<T>(r_.x, net_.ends(), room_.at(input));
+    sums_ = workspace_.at(sums);
+    load_sequences<T>(r_.x, net_.ends(), workspace_.at(input));
     for (std::int64_t layer = 0; layer < s_.layers; ++layer) {
-      if (layer > 0) net_.join(layer - 1, records_of(layer - 1), true, room_.at(input));
+      if (layer > 0) net_.join(layer - 1, records_of(layer - 1), true, workspace_.at(input));
       for (std::int64_t direction = 0; direction < s_.directions; ++direction) {
-        if (auto done = run_state(layer, direction, room_.at(input), room_.at(first_h)); !done) {
+        if (auto done = run_state(layer, direction, workspace_.at(input), workspace_.at(first_h));
+            !done) {
           return done;
         }
       }
@@ -103,7 +104,7 @@ class backward_weights_pass {
     }
   }
 
-  // Σ gradientᵀ · the state before: of all steps but the first, those are the states one step off.
+  // Σ gradientᵀ · previous state: for all steps but the first, these are the states one step off.
   result<void> by_states(const matrix<const R>& gradients, std::int64_t direction, const R* h,
                          const R* first_h, R* to) {
     const std::int64_t rest = s_.rows() - s_.batch;
@@ -132,7 +133,7 @@ class backward_weights_pass {
   dnn::rnn_shape s_;
   network<R> net_;
   lane_context& lane_;
-  scratch<R> room_;
+  scratch<R> workspace_;
   reserve_records<R> kept_;
   R* sums_ = nullptr;
 };

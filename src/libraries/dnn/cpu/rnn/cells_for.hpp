@@ -22,7 +22,7 @@ namespace {
   constexpr float largest = 88.3762626647949F;
   constexpr float smallest = -87.3365447504019F;
   const float within = std::min(largest, std::max(smallest, x));  // smallest for NaN
-  constexpr float to_integer = 12582912.F;  // 1.5 · 2²³: what is added to it is rounded to integers
+  constexpr float to_integer = 12582912.F;  // 1.5 · 2²³: adding it rounds to integers
   const float power = (within * 1.44269504088896341F + to_integer) - to_integer;
   const float rest = (within - power * 0.693359375F) - power * -2.12194440e-4F;
   float p = 1.9875691500e-4F;

@@ -16,7 +16,7 @@ class forward_pass {
  public:
   forward_pass(const dnn::rnn_forward& r, lane_context& lane)
       : r_(r), s_(dnn::shape_of(r)), net_(r.network, s_, r.lengths), layout_(s_), lane_(lane) {
-    if (!r.reserve.null()) kept_.emplace(r.reserve, s_, room_);
+    if (!r.reserve.null()) kept_.emplace(r.reserve, s_, workspace_);
   }
 
   result<void> run() {
@@ -25,24 +25,24 @@ class forward_pass {
     }
     if (dnn::nothing_to_run(s_, r_.lengths)) return keep_states();
     const std::int64_t count = r_.weights.extent(0);
-    const std::int64_t weights = room_.add(count);
-    const std::int64_t input = room_.add(s_.rows() * std::max(s_.input, s_.width()));
+    const std::int64_t weights = workspace_.add(count);
+    const std::int64_t input = workspace_.add(s_.rows() * std::max(s_.input, s_.width()));
     for (std::int64_t k = 0; k < s_.directions; ++k)
-      directions_[static_cast<std::size_t>(k)].add_to(room_, s_);
-    by_x_ = room_.add(net_.largest_input_factor(s_.gates() * s_.hidden));
-    bias_ = room_.add(most_biases * s_.hidden);
+      directions_[static_cast<std::size_t>(k)].add_to(workspace_, s_);
+    by_x_ = workspace_.add(net_.largest_input_factor(s_.gates() * s_.hidden));
+    bias_ = workspace_.add(most_biases * s_.hidden);
     // Without a reserve, layers take turns with two sets of records.
-    const std::int64_t records = kept_ ? 0 : room_.add(4 * layout_.count());
-    if (auto taken = room_.take(lane_); !taken) return taken;
+    const std::int64_t records = kept_ ? 0 : workspace_.add(4 * layout_.count());
+    if (auto taken = workspace_.take(lane_); !taken) return taken;
     if (kept_) kept_->begin();
-    records_ = kept_ ? nullptr : room_.at(records);
-    weights_ = room_.at(weights);
+    records_ = kept_ ? nullptr : workspace_.at(records);
+    weights_ = workspace_.at(weights);
     load_packed<T>(r_.weights, 0, count, weights_);
-    load_sequences<T>(r_.x, net_.ends(), room_.at(input));
+    load_sequences<T>(r_.x, net_.ends(), workspace_.at(input));
     for (std::int64_t layer = 0; layer < s_.layers; ++layer) {
       if (layer > 0)
-        net_.join(layer - 1, records_of(layer - 1), kept_.has_value(), room_.at(input));
-      if (auto done = run_layer(layer, room_.at(input)); !done) return done;
+        net_.join(layer - 1, records_of(layer - 1), kept_.has_value(), workspace_.at(input));
+      if (auto done = run_layer(layer, workspace_.at(input)); !done) return done;
     }
     const auto top = records_of(s_.layers - 1);
     for (std::int64_t k = 0; k < s_.directions; ++k)
@@ -68,12 +68,12 @@ class forward_pass {
     state_records<R> to;
     R* first_h = nullptr;
     R* first_c = nullptr;
-    factor<R> by_h;  ///< of the sums of all gates, of gru of the first two
+    factor<R> by_h;  ///< for the sums of all gates, for gru of the first two
     factor<R> by_q;
     factor<R> by_p;
     std::int64_t pieces[5]{};
 
-    void add_to(scratch<R>& room, const dnn::rnn_shape& s) {
+    void add_to(scratch<R>& workspace, const dnn::rnn_shape& s) {
       const bool gru = s.cell == dnn::rnn_cell::gru;
       by_h = factor<R>(s.output, (gru ? 2 : s.gates()) * s.hidden);
       by_q = factor<R>(s.output, gru ? s.hidden : 0);
@@ -81,13 +81,13 @@ class forward_pass {
       std::size_t piece = 0;
       for (const std::int64_t numbers :
            {s.batch * s.output, s.batch * s.hidden, by_h.count(), by_q.count(), by_p.count()})
-        pieces[piece++] = room.add(numbers);
+        pieces[piece++] = workspace.add(numbers);
     }
   };
 
   void load_states(std::int64_t state, direction& d) {
-    d.first_h = room_.at(d.pieces[0]);
-    d.first_c = room_.at(d.pieces[1]);
+    d.first_h = workspace_.at(d.pieces[0]);
+    d.first_c = workspace_.at(d.pieces[1]);
     const std::int64_t of_h = s_.batch * s_.output;
     load_packed<T>(r_.h_0, state * of_h, of_h, d.first_h);
     const std::int64_t of_c = s_.batch * s_.hidden;
@@ -96,10 +96,10 @@ class forward_pass {
   void pack(std::int64_t state, direction& d) {
     const weight_places& at = net_.places(state);
     const R* const w_h = weights_ + at.w_h;
-    d.by_h.pack(w_h, 1, s_.output, room_.at(d.pieces[2]));
+    d.by_h.pack(w_h, 1, s_.output, workspace_.at(d.pieces[2]));
     if (d.to.q != nullptr)
-      d.by_q.pack(w_h + 2 * s_.hidden * s_.output, 1, s_.output, room_.at(d.pieces[3]));
-    if (s_.projects) d.by_p.pack(weights_ + at.w_p, 1, s_.hidden, room_.at(d.pieces[4]));
+      d.by_q.pack(w_h + 2 * s_.hidden * s_.output, 1, s_.output, workspace_.at(d.pieces[3]));
+    if (s_.projects) d.by_p.pack(weights_ + at.w_p, 1, s_.hidden, workspace_.at(d.pieces[4]));
   }
 
   result<void> run_layer(std::int64_t layer, R* input) {
@@ -145,7 +145,7 @@ class forward_pass {
       memory[input_place] = bytes(input);
       memory[input_weights_place] = bytes(weights_ + at.w_x);
       memory[hidden_weights_place] = bytes(weights_ + at.w_h);
-      memory[bias_place] = bytes(room_.at(bias_));
+      memory[bias_place] = bytes(workspace_.at(bias_));
       memory[first_h_place] = bytes(d.first_h);
       memory[first_c_place] = bytes(d.first_c);
       memory[result_place] = bytes(d.to.h);
@@ -160,7 +160,7 @@ class forward_pass {
   /// and the sums of biases that are added to one sum.
   void order_weights(std::int64_t layer, const weight_places& at) {
     const std::int64_t hidden = s_.hidden;
-    R* const bias = room_.at(bias_);
+    R* const bias = workspace_.at(bias_);
     const R* const b_x = weights_ + at.b_x;
     const R* const b_h = weights_ + at.b_h;
     if (s_.cell != dnn::rnn_cell::gru) {
@@ -192,14 +192,14 @@ class forward_pass {
     });
   }
 
-  // What the sums of all steps have of the input.
+  // The input's part of the sums of all steps.
   void sum_inputs(std::int64_t layer, std::int64_t state, const R* input, const direction& d) {
     const std::int64_t columns = s_.gates() * s_.hidden;
     const weight_places& at = net_.places(state);
     const std::int64_t joint = d.to.q != nullptr ? 2 * s_.hidden : columns;
     const std::int64_t depth = s_.input_of(layer);
     factor<R> by_x(depth, columns);
-    by_x.pack(weights_ + at.w_x, 1, depth, room_.at(by_x_));
+    by_x.pack(weights_ + at.w_x, 1, depth, workspace_.at(by_x_));
     net_.share_rows(layer, [&](std::int64_t first, std::int64_t last) {
       for (std::int64_t row = first; row < last; ++row) {
         R* const sums = d.to.gates + row * columns;
@@ -286,7 +286,7 @@ class forward_pass {
   record_layout layout_;
   lane_context& lane_;
   const cells<R>& with_ = cells<R>::mine();
-  scratch<R> room_;
+  scratch<R> workspace_;
   std::optional<reserve_records<R>> kept_;
   std::array<direction, 2> directions_{};
   std::int64_t by_x_ = 0;

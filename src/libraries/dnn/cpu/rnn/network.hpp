@@ -19,7 +19,7 @@ struct weight_places {
 [[nodiscard]] std::vector<weight_places> places_of(const dnn::rnn_network& network,
                                                    std::int64_t input);
 
-/// What all passes over a network have in common.
+/// The common part of all passes over a network.
 template <class R>
 class network {
  public:
@@ -71,14 +71,15 @@ class network {
     });
   }
 
-  /// What a layer above the first one reads of the records of the one below. `drops`: in training.
+  /// The input of a layer above the first one, from the records of the one below. `drops`: in
+  /// training.
   void join(std::int64_t layer_below, const std::array<state_records<R>, 2>& below, bool drops,
             R* to) const;
   /// Multiplies gradients of the same by what dropout multiplied it by.
   void drop(std::int64_t layer_below, R* rows) const;
 
  private:
-  // What a thread should have to do at the least, in products.
+  // The least work for a thread, in products.
   static constexpr std::int64_t least = std::int64_t{1} << 21;
 
   const dnn::rnn_network* options_;

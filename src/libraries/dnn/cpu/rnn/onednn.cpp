@@ -25,7 +25,7 @@ desc numbers(const dnnl::memory::dims& extents, tag order) {
   return {extents, dnnl::memory::data_type::f32, order};
 }
 
-/// What a plan of one layer and direction is made of.
+/// The descriptors of a plan for one layer and direction.
 struct layer_descs {
   desc input, input_weights, hidden_weights, bias, state, result;
 
@@ -63,12 +63,12 @@ onednn_plan finished(const layer_descs& d, const Pd& pd, bool lstm, int threads)
       {DNNL_ARG_WEIGHTS_ITER, plan.moved(hidden_weights_place, pd.weights_iter_desc())},
       {DNNL_ARG_BIAS, bias_place},
       {DNNL_ARG_DST_LAYER, result_place},
-      {DNNL_ARG_SCRATCHPAD, plan.room(pd.scratchpad_desc())}};
+      {DNNL_ARG_SCRATCHPAD, plan.workspace(pd.scratchpad_desc())}};
   if (lstm) {
     plan.describe(first_c_place, d.state);
     plan.describe(last_c_place, d.state);
     arguments.emplace_back(DNNL_ARG_SRC_ITER_C, first_c_place);
-    arguments.emplace_back(DNNL_ARG_DST_ITER, plan.room(d.state));
+    arguments.emplace_back(DNNL_ARG_DST_ITER, plan.workspace(d.state));
     arguments.emplace_back(DNNL_ARG_DST_ITER_C, last_c_place);
   }
   plan.add(Primitive(pd), std::move(arguments));

@@ -15,7 +15,7 @@ enum layer_place : onednn_plan::place {
   input_place,
   input_weights_place,
   hidden_weights_place,
-  bias_place,  ///< of each gate; of gru, n's two apart: z, r, its input's, its state's
+  bias_place,  ///< for each gate; for gru, n's two apart: z, r, its input's, its state's
   first_h_place,
   first_c_place,
   result_place,

@@ -11,7 +11,7 @@
 namespace troupe::cpu::rnn {
 namespace {
 
-// What multiplies. Set once, while the plugin is loaded.
+// The operation that multiplies. Set once, while the plugin is loaded.
 operation_of<blas::gemm> run_gemm;
 const plugin_operations finds_gemm([](operation_table& table) { run_gemm.find_in(table); });
 

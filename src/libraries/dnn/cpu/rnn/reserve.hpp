@@ -8,15 +8,16 @@
 
 namespace troupe::cpu::rnn {
 
-/// The records of a training pass. Where the operand does not begin at a number, they are computed
-/// in scratch memory.
+/// The records of a training pass. If the operand is not aligned to a number, they are computed in
+/// scratch memory.
 template <class R>
 class reserve_records {
  public:
-  reserve_records(const any_tensor& reserve, const dnn::rnn_shape& s, scratch<R>& room) noexcept
-      : reserve_(&reserve), layout_(s), states_(s.states()), room_(&room) {
+  reserve_records(const any_tensor& reserve, const dnn::rnn_shape& s,
+                  scratch<R>& workspace) noexcept
+      : reserve_(&reserve), layout_(s), states_(s.states()), workspace_(&workspace) {
     const auto address = reinterpret_cast<std::uintptr_t>(reserve.address());
-    if (address % alignof(R) != 0) piece_ = room.add(states_ * layout_.count());
+    if (address % alignof(R) != 0) piece_ = workspace.add(states_ * layout_.count());
   }
   /// \errors `invalid_argument` where the operand is too small
   [[nodiscard]] result<void> check() const {
@@ -28,7 +29,7 @@ class reserve_records {
   }
   /// Once the scratch memory is there.
   void begin() {
-    base_ = piece_ < 0 ? reinterpret_cast<R*>(reserve_->address()) : room_->at(piece_);
+    base_ = piece_ < 0 ? reinterpret_cast<R*>(reserve_->address()) : workspace_->at(piece_);
     if (piece_ >= 0) std::memcpy(base_, reserve_->address(), static_cast<std::size_t>(bytes()));
   }
   void end() {
@@ -44,7 +45,7 @@ class reserve_records {
   const any_tensor* reserve_;
   record_layout layout_;
   std::int64_t states_;
-  scratch<R>* room_;
+  scratch<R>* workspace_;
   std::int64_t piece_ = -1;
   R* base_ = nullptr;
 };

@@ -14,19 +14,19 @@
 
 namespace troupe::cpu::rnn {
 
-/// What an element type is computed in.
+/// The arithmetic of an element type.
 template <class T>
 using real_of = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
-/// What a layer keeps of one direction: rows for each step and sequence, time first. Behind a
-/// sequence's end h and c are the states that it has there, and all else is 0.
+/// A layer's records of one direction: rows for each step and sequence, time first. Behind a
+/// sequence's end h and c are its final states, and all else is 0.
 template <class R>
 struct state_records {
   R* gates = nullptr;  ///< [t · b, gates · hidden]; backward: the gradients of their sums
-  R* q = nullptr;      ///< of gru, [t · b, hidden]: what n's sum has of the state; its gradient
-  R* c = nullptr;      ///< of lstm, [t · b, hidden]
+  R* q = nullptr;      ///< for gru, [t · b, hidden]: the state's part of n's sum; its gradient
+  R* c = nullptr;      ///< for lstm, [t · b, hidden]
   R* h = nullptr;      ///< [t · b, output]
-  R* u = nullptr;      ///< with a projection, [t · b, hidden]: what is projected
+  R* u = nullptr;      ///< with a projection, [t · b, hidden]: its input
   R* dh = nullptr;     ///< with a projection, [t · b, output]: the gradient of h
 };
 

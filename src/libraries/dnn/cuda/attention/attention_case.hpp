@@ -71,7 +71,7 @@ class attention_case {
   }
   /// True where a query or a key may have nothing to attend to, or to be attended by. A bias of −∞
   /// masks, too: in backward its probabilities are 0 without more.
-  [[nodiscard]] bool may_be_unattended() const noexcept {
+  [[nodiscard]] bool may_be_masked_out() const noexcept {
     return !all_attend_ && (has_lengths() || (!backward_ && !operands_[bias_at].null()));
   }
   /// True where lengths, offsets and tables go through a kernel that checks them: not where the

@@ -18,7 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A plan that has taken longer is the answer of nobody.
+// Give up on a plan after this time.
 constexpr auto longest_build = 120s;
 // Of what is loaded ahead, so that a request that asks for something else waits for little.
 constexpr auto between_looks = 100ms;
@@ -338,7 +338,8 @@ result<std::shared_ptr<compiled_plan>> plan_service::make(cudnnHandle_t library,
       ++counts_.ahead;
       return plan;
     }
-    return error{.code = errc::library_error, .message = "the plan's bytes are no good"};
+    return error{.code = errc::library_error,
+                 .message = "the saved plan is damaged or of another version"};
   }
   if (j.blobs) {
     if (const auto bytes = j.blobs->find(name)) {

@@ -20,7 +20,7 @@ namespace {
 
 thread_local computation_builder* building = nullptr;
 
-// Of the same bits: +0 and −0 differ, and NaN is itself.
+// True for the same bits: +0 and −0 differ, and NaN equals itself.
 bool same(const scalar& a, const scalar& b) noexcept {
   // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): every byte of a scalar is a member's
   return std::memcmp(&a, &b, sizeof(scalar)) == 0;
@@ -58,7 +58,7 @@ std::uint16_t computation_builder::add(nodes::entry one) {
   const auto [place, is_new] =
       known_.try_emplace(words_of(one), static_cast<std::uint16_t>(entries_.size()));
   if (is_new) entries_.push_back(std::move(one));
-  // What no output needs is left out in the end, so there may be more until then.
+  // Unneeded nodes are removed in the end, so there may be more until then.
   if (entries_.size() > 4 * computation::most_nodes)
     refuse(fmt::format("more than {} nodes", computation::most_nodes));
   return place->second;

@@ -19,7 +19,7 @@ class computation_builder {
   computation_builder(const computation_builder&) = delete;
   computation_builder& operator=(const computation_builder&) = delete;
 
-  /// What this thread builds. Throws `failure` where it builds none.
+  /// The computation that this thread builds. Throws `failure` if it builds none.
   [[nodiscard]] static computation_builder& current();
   [[noreturn]] static void refuse(std::string message);
 

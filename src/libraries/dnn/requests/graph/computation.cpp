@@ -32,7 +32,7 @@ bool has_lists(const entry& one) noexcept {
   return at == one.numbers.size();
 }
 
-/// What is wrong with a node by itself; empty if nothing is.
+/// The defect of a single node; empty if there is none.
 std::string fault_of(const entry& one, int inputs, std::size_t constants) {
   switch (one.what) {
     case kind::input:

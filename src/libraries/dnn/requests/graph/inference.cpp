@@ -49,7 +49,7 @@ bool counts(const numbers& extents) {
   return true;
 }
 
-/// A view that has nothing but its extents: dense, at an address that nobody reads.
+/// A view that has only extents: dense, at an address that is never read.
 any_tensor as_view(const numbers& extents) {
   constexpr std::uintptr_t somewhere = 64;
   return any_tensor::unowned(reinterpret_cast<std::byte*>(somewhere), dtype::f32, shape(extents));
@@ -390,7 +390,7 @@ std::optional<dtype> factor_type(const node_form& a, const node_form& b) noexcep
   if (a.constant || b.constant || !is_factor_type(of_a) || !is_factor_type(of_b))
     return std::nullopt;
   if (of_a == of_b) return of_a;
-  // What was computed in f32 becomes what the other one is.
+  // A factor computed in f32 takes the type of the other one.
   const bool a_follows = !a.settled && a.computed == number_class::f32;
   const bool b_follows = !b.settled && b.computed == number_class::f32;
   if (a_follows && of_b != dtype::f64) return of_b;

@@ -8,11 +8,11 @@
 #include <span>
 #include <vector>
 
-/// What the nodes of a computation are for certain inputs. Shared by checks and backends, so that
-/// what is accepted and what is executed cannot differ.
+/// The types and extents of a computation's nodes for certain inputs. Shared by checks and
+/// backends, so that the accepted and the executed ones cannot differ.
 namespace troupe::dnn {
 
-/// What a value is computed in.
+/// The arithmetic of a value.
 enum class number_class : std::uint8_t { boolean, i64, f32, f64 };
 
 [[nodiscard]] constexpr number_class class_of(dtype type) noexcept {
@@ -38,9 +38,9 @@ enum class number_class : std::uint8_t { boolean, i64, f32, f64 };
 struct node_form {
   std::vector<std::int64_t> extents;
   number_class computed = number_class::i64;
-  bool constant = false;  ///< takes the class of what it is used with
-  bool settled = false;   ///< `type` is its own: of an input or a cast
-  dtype type{};           ///< in which it is kept, or handed to a product
+  bool constant = false;  ///< takes the class of the other operand
+  bool settled = false;   ///< `type` is its own: it is an input or a cast
+  dtype type{};           ///< in which it is stored, or passed to a product
 };
 
 /// The form of each node. `inputs` are there for their types and extents.

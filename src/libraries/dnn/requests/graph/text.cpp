@@ -96,7 +96,7 @@ std::string_view name_of(elementwise::reduction how) noexcept {
   return "reduce";
 }
 
-// What has a default is left out where it has it.
+// Options with their default values are omitted.
 std::string options_of(const entry& one) {
   std::string text;
   std::size_t at = 1;

@@ -19,7 +19,7 @@ struct row_space {
   friend bool operator==(const row_space&, const row_space&) = default;
 };
 
-/// What one function of elements computes, of what is in memory.
+/// The computation of one function of elements, from values in memory.
 struct cluster {
   std::vector<std::size_t> leaves;  ///< nodes whose elements it reads, sorted
   int instructions = 0;             ///< at most so many
@@ -54,15 +54,15 @@ class clustering {
   [[nodiscard]] bool needed(std::size_t n) const { return uses_[n] > 0; }
   /// How many nodes and outputs use it.
   [[nodiscard]] int uses(std::size_t n) const { return uses_[n]; }
-  /// It is in memory: what heavy nodes make and take, and what one function does not reach.
+  /// It is in memory: operands and results of heavy nodes, and values that one function does not
+  /// reach.
   [[nodiscard]] bool is_root(std::size_t n) const { return root_[n]; }
   /// The node that a transpose, or several, are views of.
   [[nodiscard]] std::size_t base(std::size_t n) const;
   /// The order of dimensions in which `n` is that view.
   [[nodiscard]] std::vector<int> order(std::size_t n) const;
 
-  /// What computes a light node from what is in memory. Of the roots, those in `within` are
-  /// computed, too.
+  /// Computes a light node from values in memory. The roots in `within` are computed, too.
   [[nodiscard]] cluster closure(std::size_t n, std::span<const std::size_t> within = {}) const;
   /// The reductions of a node, where it is one.
   [[nodiscard]] std::optional<row_space> rows_of(std::size_t n) const;

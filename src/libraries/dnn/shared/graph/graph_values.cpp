@@ -54,7 +54,7 @@ void graph_values::ask_for(std::size_t n, dtype type) {
   if (std::ranges::find(all, type) == all.end()) all.push_back(type);
 }
 
-// What is written of a value: outputs, and room for each other type that is read.
+// The tensors written for a value: outputs, and a temporary for each other type that is read.
 // The widest first: narrower ones are copies of it.
 std::vector<any_tensor> graph_values::places_for(std::size_t n) {
   std::vector<any_tensor> made = targets_of(n);

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-/// Where the values of a graph lie while it is divided into pieces, and the pieces so far.
+/// The placement of a graph's values while it is divided into pieces, and the pieces so far.
 namespace troupe::dnn {
 
 /// A function of elements that is being put together, and what it reads and writes.
@@ -20,7 +20,7 @@ struct light_step {
   std::optional<row_space> rows;
   int instructions = 0;
 };
-/// A place in the order of execution. Of a light step the requests are made in the end.
+/// A place in the order of execution. The requests of a light step are made in the end.
 struct step {
   std::vector<piece> pieces;
   std::optional<light_step> light{};
@@ -45,7 +45,7 @@ class graph_values {
     const nodes::kind what = nodes_.entry(n).what;
     return what == nodes::kind::convolution ? factors_of(n) : nodes_.form(n).type;
   }
-  /// What the factors of a heavy node are multiplied in.
+  /// The type in which the factors of a heavy node are multiplied.
   [[nodiscard]] dtype factors_of(std::size_t n) const {
     const auto& operands = nodes_.entry(n).operands;
     return *factor_type(nodes_.form(operands[0]), nodes_.form(operands[1]));
@@ -59,8 +59,8 @@ class graph_values {
   void take_outputs();
   [[nodiscard]] std::vector<any_tensor> targets_of(std::size_t n) const;
   void ask_for(std::size_t n, dtype type);
-  /// What is written of a value: outputs, and room for each other type that is read. The widest
-  /// first: narrower ones are copies of it.
+  /// The tensors written for a value: outputs, and a temporary for each other type that is read.
+  /// The widest first: narrower ones are copies of it.
   [[nodiscard]] std::vector<any_tensor> places_for(std::size_t n);
   void keep_input(std::size_t n);
   /// A value in that type; where it is in another one only, a copy.

@@ -20,7 +20,7 @@ struct words_hash {
 
 struct known_graphs {
   static constexpr std::size_t most = 256;
-  std::mutex mutex;  // of what follows
+  std::mutex mutex;  // guards the following
   lru_cache<graph_words, std::shared_ptr<const lowered_graph>, words_hash> all{most};
 };
 

@@ -91,7 +91,7 @@ class lowering : graph_values {
     if (follows != nullptr) {
       if (places.size() != 1 || !follow(what, *follows, places[0])) return not_in_one_pass();
     }
-    // What is stored otherwise than it was multiplied is rounded from f32, and only once.
+    // A value stored in another type than its factors' is rounded from f32, and only once.
     const bool as_it_is =
         size_of(type) > 2 ||
         std::ranges::all_of(places, [&](const any_tensor& t) { return t.type() == type; });
@@ -192,8 +192,7 @@ class lowering : graph_values {
     return {};
   }
 
-  // What follows a product in the same pass.
-  // -------------------------------------------------------
+  // The epilogue of a product, in the same pass. -------------------------------------------------
 
   [[nodiscard]] bool follow(blaslt::matmul& what, const tail& t, const any_tensor& to) {
     what.alpha = t.alpha;

@@ -21,14 +21,14 @@ namespace troupe::dnn {
 using piece = std::variant<blaslt::matmul, blas::gemm, blas::gemm_strided_batched,
                            convolution_forward, elementwise::map, elementwise::rows>;
 
-/// Whose products a graph is made of.
+/// The library of a graph's products.
 enum class products : std::uint8_t {
-  with_epilogues,  ///< those of blaslt, which do what follows them in the same pass
+  with_epilogues,  ///< blaslt's, which compute the epilogue in the same pass
   plain,           ///< those of blas, where what follows is as fast in a pass of its own
 };
 
-/// Where the tensors of pieces lie: the graph's inputs, its outputs, then one room for all that
-/// goes from piece to piece.
+/// The memory of the pieces' tensors: the graph's inputs, its outputs, then one workspace for
+/// everything that goes from piece to piece.
 struct graph_memory {
   static constexpr std::size_t first_output = computation::most_inputs;
   static constexpr std::size_t room = first_output + computation::most_outputs;
@@ -42,8 +42,8 @@ struct graph_memory {
   }
 };
 
-/// What a graph is carried out as, one piece after the other. Addresses of tensors stand for the
-/// memory that they are in and the place in it; `placed` makes real ones of them.
+/// The pieces that carry out a graph, in order. Addresses of tensors encode their memory and the
+/// place in it; `placed` replaces them by real ones.
 struct lowered_graph {
   std::vector<piece> pieces;
   std::int64_t room_bytes = 0;

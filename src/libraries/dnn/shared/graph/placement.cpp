@@ -1,4 +1,4 @@
-// Where the tensors of pieces lie.
+// Places the tensors of pieces in memory.
 #include "libraries/dnn/shared/graph/lowering.hpp"
 
 namespace troupe::dnn {

@@ -16,7 +16,7 @@ struct batch_loop {
   std::array<std::int64_t, 3> strides{};
 };
 
-// Of an extent of 1, or none at all, the one matrix repeats.
+// An extent of 1, or a missing one, repeats the one matrix.
 std::int64_t batch_stride(const any_tensor& t, int batches, int d) noexcept {
   const int own = d - (batches - (t.rank() - 2));
   return own < 0 || t.extent(own) == 1 ? 0 : t.stride(own);

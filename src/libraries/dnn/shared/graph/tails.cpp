@@ -38,7 +38,7 @@ class search {
   [[nodiscard]] bool is_heavy_here(std::size_t n) const {
     return is_heavy(graph_.entry(n).what) && graph_.uses(n) == 1;
   }
-  // Nobody else uses it, and it is of the result's extents.
+  // It has no other use, and the result's extents.
   [[nodiscard]] bool only_here(std::size_t n) const {
     const bool inner = is_light(graph_.entry(n).what) && !graph_.is_root(n);
     return (inner || is_heavy_here(n)) && graph_.uses(n) == 1 &&

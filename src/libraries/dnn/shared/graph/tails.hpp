@@ -9,12 +9,12 @@
 
 namespace troupe::dnn {
 
-/// What follows a product or a convolution, where that can be done before it is stored:
-/// applied(alpha · heavy + added + bias).
+/// The epilogue of a product or a convolution, if it can be computed before storing: applied(alpha
+/// · heavy + added + bias).
 struct tail {
   std::size_t heavy = 0;
   scalar alpha = 1;
-  std::optional<std::size_t> added{};  ///< of the result's extents
+  std::optional<std::size_t> added{};  ///< has the result's extents
   std::optional<std::size_t> bias{};   ///< along the last dimension, or the channels
   activation applied = activation::none;
 

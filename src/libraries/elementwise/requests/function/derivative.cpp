@@ -24,7 +24,7 @@ maybe times(const maybe& a, const value& factor) {
   return is_one ? factor : *a * factor;
 }
 
-/// What is known of one instruction: its value, those of its operands, and their derivatives.
+/// The data of one instruction: its value, its operands, and their derivatives.
 struct step {
   const value& y;
   const value& a;
@@ -35,7 +35,7 @@ struct step {
   const maybe& dc;
 };
 
-// Of functions of one real value: dy/da.
+// For functions of one real value: dy/da.
 maybe slope(opcode op, const value& y, const value& a) {
   constexpr double two_over_root_pi = 2 * std::numbers::inv_sqrtpi;
   switch (op) {
@@ -92,13 +92,13 @@ maybe slope(opcode op, const value& y, const value& a) {
   }
 }
 
-// Of the larger or smaller of two: equal ones have half of each.
+// For the larger or smaller of two: equal ones have half of each.
 maybe of_chosen(const step& s) {
   const value share_of_a = select(s.a == s.b, 0.5, select(s.y == s.a, 1.0, 0.0));
   return sum(times(s.da, share_of_a), times(s.db, 1.0 - share_of_a));
 }
 
-// The order avoids 0 · ∞ where b is large. Where b is infinite, the quotient is 0 and stays so.
+// The order avoids 0 · ∞ if b is large. If b is infinite, the quotient is 0 and stays so.
 maybe of_quotient(const step& s) {
   const maybe by_a = s.da ? maybe(*s.da / s.b) : maybe();
   if (!s.db) return by_a;
@@ -118,7 +118,7 @@ maybe of_power(const step& s) {
     by_a = times(s.da, select(s.b == 0, 0.0, s.b * pow(s.a, s.b - 1)));
   }
   if (!s.db) return by_a;
-  // Of 0 to a positive power the logarithm has no part in it.
+  // For 0 to a positive power the logarithm contributes nothing.
   return sum(by_a, times(s.db, select(s.a == 0, 0.0, s.y * log(s.a))));
 }
 

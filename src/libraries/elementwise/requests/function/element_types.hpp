@@ -12,7 +12,7 @@ namespace troupe::elementwise {
 /// Which element type a value of a function has. A constant takes others'.
 struct value_kind {
   std::optional<dtype> type;
-  dtype own = dtype::i64;  ///< of a constant alone
+  dtype own = dtype::i64;  ///< for a constant alone
   bool same_for_row = true;
 
   [[nodiscard]] dtype settled() const noexcept { return type.value_or(own); }

@@ -20,7 +20,7 @@ std::uint64_t mixed(std::uint64_t hash, std::uint64_t more) noexcept {
   return hash ^ hash >> 29;
 }
 
-// Of the same bits: +0 and −0 differ, and NaN is itself.
+// True for the same bits: +0 and −0 differ, and NaN equals itself.
 bool same(const scalar& a, const scalar& b) noexcept {
   // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): every byte of a scalar is a member's
   return std::memcmp(&a, &b, sizeof(scalar)) == 0;

@@ -26,7 +26,7 @@ class graph {
   graph(const graph&) = delete;
   graph& operator=(const graph&) = delete;
 
-  /// What this thread builds. Throws `failure` where it builds none.
+  /// The function that this thread builds. Throws `failure` if it builds none.
   [[nodiscard]] static graph& current();
   [[noreturn]] static void refuse(std::string message);
   [[nodiscard]] static bool is_constant(const value& v) noexcept { return v.graph_ == 0; }

@@ -1,4 +1,4 @@
-// Which element types outputs get that nobody has chosen.
+// The default element types of outputs.
 #include "libraries/elementwise/requests/function/element_types.hpp"
 
 #include <fmt/format.h>

@@ -10,8 +10,8 @@
 
 namespace troupe::cpu {
 
-/// What is known of patterns, for all lanes: a solver that has analysed one. Who uses it takes it
-/// out; of two lanes with the same pattern at once, the second analyses it for itself.
+/// Known patterns, for all lanes: a solver that has analysed each. A user takes it out; if two
+/// lanes use the same pattern at once, the second analyses it for itself.
 template <class Solver>
 class analyses {
  public:

@@ -7,8 +7,8 @@
 namespace troupe::cpu {
 namespace {
 
-/// Eigen's QR, which makes row j the pivot of column j whether there is an element or not: where
-/// there is none its factors fill up. So rows are permuted so that there is one.
+/// Eigen's QR, which makes row j the pivot of column j even if there is no element: then its
+/// factors fill up. So rows are permuted so that there is one.
 template <class T, class Order>
 class row_matched_qr {
   using permutation = Eigen::PermutationMatrix<Eigen::Dynamic, Eigen::Dynamic, std::int64_t>;

@@ -10,14 +10,14 @@
 #include <cstdint>
 #include <vector>
 
-// What a lost worker can have begun of the requests in flight.
+// Which requests in flight a lost worker can have begun.
 namespace troupe {
 
-/// A mapped tensor holds its place again in the next worker. Until the program gives it back
-/// nothing that comes after it can have begun either, even where a queue has it already.
+/// A mapped tensor keeps its place again in the next worker. Until the program unmaps it, no
+/// request after it can have begun, even if a queue has it already.
 class mapped_tensors_in_flight {
  public:
-  /// Asked of the unfinished requests in the order sent: true for one that cannot have begun.
+  /// Call with the unfinished requests in the order sent: true for one that cannot have begun.
   [[nodiscard]] bool hold_back(const record& r) {
     const bool held = is_mapping(*r.type) ? !given_back(r) : follows_one(r);
     if (held) held_.push_back(&r);
@@ -25,7 +25,7 @@ class mapped_tensors_in_flight {
   }
 
  private:
-  // Acquire: a flag that is not set now was not set when the worker ended.
+  // Acquire: a flag that is unset now was unset when the worker ended.
   static bool given_back(const record& mapping) {
     std::uint32_t* flag = nullptr;  // the last operand
     mapping.operands.for_each([&](const kept_operand& o) {
@@ -42,8 +42,8 @@ class mapped_tensors_in_flight {
   std::vector<const record*> held_;
 };
 
-/// Whether it may have ended its process although it need not have begun: one that ended by itself
-/// was calling its executor then. (A mapped tensor has none to speak of, and what was withdrawn is
+/// Whether a request may have ended its process although it need not have begun: the process ended
+/// by itself while it called this executor. (A mapped tensor has none, and a withdrawn request is
 /// passed over.)
 [[nodiscard]] inline bool may_have_ended(const loss& what, const wire::worker_header& ended,
                                          const record& r) noexcept {
@@ -51,7 +51,7 @@ class mapped_tensors_in_flight {
          ended.lanes[r.lane].calls.load(std::memory_order_relaxed) == r.ticket + 1;
 }
 
-/// For the judge. `known`: its lane's mark can be, so that what has run is known.
+/// For the judge. `known`: its lane's mark is valid, so it is known which requests have run.
 [[nodiscard]] inline request_at_loss at_loss(const record& r, bool known) {
   return {.ticket = r.ticket,
           .started = r.started,

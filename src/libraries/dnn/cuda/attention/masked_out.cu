@@ -1,4 +1,4 @@
-#include "libraries/dnn/cuda/attention/unattended.hpp"
+#include "libraries/dnn/cuda/attention/masked_out.hpp"
 
 #include <algorithm>
 
@@ -33,7 +33,7 @@ __device__ bool has_other(const masked_rows& rows, std::int64_t batch, std::int6
 }
 
 // A warp for each row.
-__global__ void store_unattended(const __grid_constant__ masked_results all) {
+__global__ void store_masked_out(const __grid_constant__ masked_results all) {
   // Launched before what stores these results has ended: none of it may be overtaken.
   cudaGridDependencySynchronize();
   const masked_rows& rows = all.of[blockIdx.y];
@@ -67,7 +67,7 @@ __global__ void store_unattended(const __grid_constant__ masked_results all) {
 
 }  // namespace
 
-cudaError_t enqueue_store_unattended(const masked_results& all, cudaStream_t stream) {
+cudaError_t enqueue_store_masked_out(const masked_results& all, cudaStream_t stream) {
   std::int64_t most = 0;
   for (unsigned i = 0; i < all.count; ++i) {
     const auto& extents = all.of[i].extents;
@@ -87,7 +87,7 @@ cudaError_t enqueue_store_unattended(const masked_results& all, cudaStream_t str
   shape.stream = stream;
   shape.attrs = &early;
   shape.numAttrs = 1;
-  return cudaLaunchKernelEx(&shape, store_unattended, all);
+  return cudaLaunchKernelEx(&shape, store_masked_out, all);
 }
 
 }  // namespace troupe::cuda

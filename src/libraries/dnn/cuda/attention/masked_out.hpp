@@ -50,6 +50,6 @@ struct masked_results {
 };
 /// Enqueues a store of its `word` to each row that is beyond its sequence's length, or has no other
 /// but by a bias of −∞, in one launch, which is set up while what it follows still runs.
-[[nodiscard]] cudaError_t enqueue_store_unattended(const masked_results& all, cudaStream_t stream);
+[[nodiscard]] cudaError_t enqueue_store_masked_out(const masked_results& all, cudaStream_t stream);
 
 }  // namespace troupe::cuda
