@@ -110,7 +110,7 @@ inline constexpr vendor_limit graph_rows{
     .library = "cuDNN",
     .from = "9.14",
     .condition = "operands of a graph, and their rows, begin at multiples of 16 bytes",
-    .evidence = "results were NaN for others: 9.14, H100, 2026-11-26",
+    .evidence = "results were NaN for others: 9.14, H100, 2026-11-25",
     .test = "DnnGraph.OfRandomNodes*:DnnGraph.ByPlans*"};
 inline constexpr vendor_limit graph_order{
     .name = "dnn.graph_order",
@@ -119,7 +119,7 @@ inline constexpr vendor_limit graph_order{
     .condition =
         "operands of a graph with a convolution have the channels last; of those with a "
         "product one of the last two extents is contiguous",
-    .evidence = "wrong results for other convolutions: 9.14, H100, 2026-11-26",
+    .evidence = "wrong results for other convolutions: 9.14, H100, 2026-11-25",
     .test = "DnnGraph.OfRandomNodes*:DnnGraph.Convolves*"};
 [[nodiscard]] bool accepts_in_graph(const any_tensor& t, bool with_convolution) noexcept;
 
