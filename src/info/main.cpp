@@ -4,6 +4,7 @@
 #include "device/selection/locate.hpp"
 #include "info/driver.hpp"
 #include "info/entry.hpp"
+#include "info/limits.hpp"
 #include "info/look_up.hpp"
 #include "info/machine.hpp"
 #include "info/plugins.hpp"
@@ -27,6 +28,8 @@ constexpr const char* usage =
     "usage: troupe info [--json]  the machine, devices, driver, plugins and libraries, and what "
     "is\n"
     "                             missing\n"
+    "       troupe info --limits [--json]\n"
+    "                             what vendors' libraries are given, since which version, and why\n"
     "       troupe requests [--json] [LIBRARY|REQUEST]\n"
     "                             what can be asked; of one request, all that it takes\n"
     "       troupe requests --index  all of it as one page of Markdown\n"
@@ -209,16 +212,13 @@ std::vector<section> everything() {
                                                })}};
 }
 
-// Look everything up before printing: a child process would print buffered text, too.
-void show() {
-  const std::vector<section> all = everything();
+void show(const std::vector<section>& all) {
   fmt::print("Troupe {}\n", TROUPE_VERSION);
   for (const section& one : all)
     fmt::print("{}", as_text(one));
 }
 
-void show_json() {
-  const std::vector<section> all = everything();
+void show_json(const std::vector<section>& all) {
   fmt::print("{{\n  \"version\": \"{}\"", TROUPE_VERSION);
   for (const section& one : all)
     fmt::print(",\n{}", as_json(one));
@@ -244,9 +244,12 @@ int main(int argc, char** argv) {
   if (command == "requests" && arguments.size() <= 2) {
     return troupe::info::show_requests(arguments.size() == 2 ? arguments.back() : "", json);
   }
+  const bool limits = command == "info" && std::erase(arguments, "--limits") == 1;
   if (arguments.size() > 1 || (json && command != "info")) return wrong_usage();
   if (command == "info") {
-    json ? troupe::info::show_json() : troupe::info::show();
+    // Look everything up before printing: a child process would print buffered text, too.
+    const auto all = limits ? std::vector{troupe::info::limits()} : troupe::info::everything();
+    json ? troupe::info::show_json(all) : troupe::info::show(all);
   } else if (command == "version" || command == "--version") {
     fmt::print("{}\n", TROUPE_VERSION);
   } else if (command == "help" || command == "--help" || command == "-h") {

@@ -153,6 +153,20 @@ TEST(Info, EndsWhereALibraryHangsOrCrashes) {
   fs::remove_all(root);
 }
 
+TEST(Info, NamesWhatVendorsLibrariesAreGivenWhateverIsInstalled) {
+  const outcome got = run("env LD_LIBRARY_PATH=", "info --limits");
+  EXPECT_EQ(got.status, 0);
+  for (const char* line :
+       {"\n  dnn.convolution_order cuDNN 9.14 and later\n", "\n  dnn.onednn_windows oneDNN 2.6 ",
+        "\n    given  a convolution has as many zeros before an axis as behind it, ",
+        "\n    seen   numbers beyond the lengths came into results: 9.14, H100, 2026-11-25\n",
+        "\n    tried  DnnGraph.OfRandomNodes*:"})
+    EXPECT_TRUE(has(got, line)) << line << got.text;
+  const outcome json = run("", "info --limits --json");
+  EXPECT_TRUE(has(json, R"("library": "cuDNN", "from": "9.14", "to": "", "condition": ")"))
+      << json.text;
+}
+
 TEST(Info, EndsHoweverFewAddressesThereAre) {
   if (troupe::test::under_sanitizers) GTEST_SKIP() << "they take more for themselves";
   for (const char* kibibytes : {"100000", "300000", "1000000"}) {
@@ -163,7 +177,8 @@ TEST(Info, EndsHoweverFewAddressesThereAre) {
 }
 
 TEST(Info, IsOneOfFewCommands) {
-  for (const char* wrong : {"", "inform", "info now", "info --json now", "--no-such-option"}) {
+  for (const char* wrong :
+       {"", "inform", "info now", "info --json now", "info --limits now", "--no-such-option"}) {
     const outcome got = run("", wrong);
     EXPECT_EQ(got.status, 2) << wrong;
     EXPECT_TRUE(has(got, "usage: troupe info")) << got.text;

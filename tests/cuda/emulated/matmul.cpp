@@ -33,7 +33,7 @@ dtype element_type(cudaDataType type) {
   }
 }
 /// Absent, or where a kernel reads it as whole vectors.
-bool lies_well(std::uint64_t address) { return address % 16 == 0; }
+bool is_aligned(std::uint64_t address) { return address % 16 == 0; }
 bool is_fp8(cudaDataType type) { return type == CUDA_R_8F_E4M3 || type == CUDA_R_8F_E5M2; }
 
 void store(cudaDataType type, void* first, std::int64_t index, number value) {
@@ -232,7 +232,7 @@ bool matmul_call::narrow_fits(bool turned_a, bool turned_b) const {
   const std::int64_t vector_bytes =
       static_cast<std::int64_t>(what.get(CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE)) *
       troupe::size_of(element_type(bias_type()));
-  if (!lies_well(what.get(CUBLASLT_MATMUL_DESC_BIAS_POINTER)) || vector_bytes % 16 != 0) {
+  if (!is_aligned(what.get(CUBLASLT_MATMUL_DESC_BIAS_POINTER)) || vector_bytes % 16 != 0) {
     return false;
   }
   const std::int64_t unit = imma ? 4 : 16;
@@ -255,7 +255,7 @@ bool matmul_call::scales_fit() const {
        {CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER,
         CUBLASLT_MATMUL_DESC_C_SCALE_POINTER, CUBLASLT_MATMUL_DESC_D_SCALE_POINTER,
         CUBLASLT_MATMUL_DESC_AMAX_D_POINTER}) {
-    if (!lies_well(what.get(which))) return false;
+    if (!is_aligned(what.get(which))) return false;
   }
   return is_fp8(d.type) || (!given(CUBLASLT_MATMUL_DESC_D_SCALE_POINTER) &&
                             !given(CUBLASLT_MATMUL_DESC_AMAX_D_POINTER));

@@ -24,7 +24,8 @@ plan_image some_image() {
                   {.at = 256, .bytes = 64, .values = {}}},
       .frontend_workspace_bytes = 512,
       .engine = "eng3_k1=2",
-      .alternative = 2};
+      .alternative = 2,
+      .graph = 0x9e3779b97f4a7c15};
 }
 
 TEST(PlanImage, IsReadBackAsItWasWritten) {
@@ -41,6 +42,7 @@ TEST(PlanImage, IsReadBackAsItWasWritten) {
   EXPECT_EQ(read->presets[1].bytes, 64);
   EXPECT_EQ(read->frontend_workspace_bytes, 512);
   EXPECT_EQ(read->alternative, 2);
+  EXPECT_EQ(read->graph, written.graph);
 }
 
 TEST(PlanImage, IsNotReadFromFewerBytesOrMore) {

@@ -1,4 +1,5 @@
 #include "libraries/blaslt/requests/geometry.hpp"
+#include "libraries/blaslt/requests/limits.hpp"
 #include "libraries/blaslt/requests/rules.hpp"
 
 #include <fmt/format.h>
@@ -23,15 +24,15 @@ argument_checks& row_major(argument_checks& check, const matmul& r) {
   });
 }
 
-/// Kernels of narrow types read a bias in vectors of 16 bytes. The heuristic of cuBLASLt 13.0 has
-/// none for fp8 where it lies elsewhere; for i8 it proposes kernels that fault. Seen on an H100.
-argument_checks& vector_lies_well(argument_checks& check, const operand& t, const matmul& r) {
+/// See limits::cublaslt::vector_alignment.
+argument_checks& vector_is_aligned(argument_checks& check, const operand& t, const matmul& r) {
   const auto types = types_of(r);
   if (!check.good() || extent_unit(types->computed) == 1) return check;
   const std::string_view what = types->computed == arithmetic::fp8 ? "fp8" : "i8";
-  begins_at_multiple(check, t, 16, what);
+  constexpr std::int64_t unit = limits::cublaslt::vector_unit;
+  begins_at_multiple(check, t, unit, what);
   const bool several = t.view.rank() == 2 && t.view.extent(0) > 1;
-  return check.rule(!several || t.view.stride(0) * size_of(t.view.type()) % 16 == 0,
+  return check.rule(!several || t.view.stride(0) * size_of(t.view.type()) % unit == 0,
                     errc::layout_unsupported, [&] {
                       return fmt::format(
                           "{}'s distance in a batch must be a multiple of 16 bytes for {}: {}",
@@ -39,8 +40,7 @@ argument_checks& vector_lies_well(argument_checks& check, const operand& t, cons
                     });
 }
 
-/// If d is fp8, gelu stores its input in c's type, but all others in e4m3. Source: cuBLAS
-/// documentation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE, and the algorithms of cuBLASLt 13.0.
+/// See limits::cublaslt::fp8_gelu_input.
 argument_checks& aux_type_fits(argument_checks& check, const matmul& r) {
   const operand aux{"aux", r.aux};
   if (is_relu(r.epilogue)) return check.type(aux, {dtype::u8});
@@ -69,7 +69,7 @@ argument_checks& aux_extents_fit(argument_checks& check, const matmul& r) {
 argument_checks& aux_is_taken(argument_checks& check, const matmul& r) {
   if (!check.good()) return check;
   const column_major_product p = lay_out(r);
-  check.rule(aux_lies_well(r, p), errc::layout_unsupported, [&] {
+  check.rule(aux_is_laid_out(r, p), errc::layout_unsupported, [&] {
     return fmt::format(
         "aux must be {}-major as d is, its leading dimension and its distance in a "
         "batch multiples of {}; it is {}",
@@ -96,7 +96,7 @@ argument_checks& epilogue_vector_fits(argument_checks& check, const matmul& r) {
                        to_string(r.d.type()),
                        r.c.null() ? "" : fmt::format(", c {}", to_string(r.c.type())));
   });
-  vector_lies_well(check, vector, r);
+  vector_is_aligned(check, vector, r);
   if (!sums_operand(r.epilogue)) return row_major(check, r);
   const bool of_a = r.epilogue == epilogue::bgrad_a;
   const any_tensor& summed = of_a ? r.a : r.b;

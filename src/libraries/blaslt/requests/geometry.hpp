@@ -148,7 +148,7 @@ struct aux_extents {
   }
 };
 /// True where aux lies in d's order, as cuBLASLt needs it; its extents are not looked at.
-[[nodiscard]] inline bool aux_lies_well(const matmul& r, const column_major_product& p) noexcept {
+[[nodiscard]] inline bool aux_is_laid_out(const matmul& r, const column_major_product& p) noexcept {
   const bool mask = is_relu(r.epilogue);
   const std::int64_t unit = mask ? 16 : 8;
   const std::int64_t ld = aux_leading_dimension(r.aux, p.swapped, mask);
@@ -173,7 +173,7 @@ struct aux_extents {
     const aux_extents wanted(p, is_relu(r.epilogue));
     const int rows = r.aux.rank() - 2;
     if (r.aux.extent(rows) != wanted.rows || r.aux.extent(rows + 1) != wanted.columns ||
-        !aux_lies_well(r, p)) {
+        !aux_is_laid_out(r, p)) {
       return false;
     }
   }

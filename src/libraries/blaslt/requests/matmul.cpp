@@ -86,7 +86,7 @@ void matmul::describe(description<matmul>& d) {
   d.rule(
       "scales and amax_d begin at multiples of 16 bytes, scales of blocks lie as cuBLASLt takes "
       "them",
-      check_by<scales_lie_well>);
+      check_by<scales_are_laid_out>);
   d.rule("cuBLASLt takes extents, strides and addresses", check_by<library_takes>);
 }
 

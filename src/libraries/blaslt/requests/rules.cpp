@@ -2,6 +2,7 @@
 
 #include "libraries/blas/requests/rules.hpp"
 #include "libraries/blaslt/requests/geometry.hpp"
+#include "libraries/blaslt/requests/limits.hpp"
 
 #include <fmt/format.h>
 
@@ -22,21 +23,13 @@ std::string type_names(const matmul& r) {
   return names;
 }
 
-/// Products of fp8 for which cuBLASLt 13.0 finds an algorithm on compute capability 9.0.
-bool offers(dtype d, epilogue e) noexcept {
-  if (sums_operand(e)) return false;
-  if (is_fp8(d)) return !reads_aux(e);
-  if (d != dtype::f32) return true;
-  return e != epilogue::gelu_aux_bias && e != epilogue::drelu_bgrad && e != epilogue::dgelu_bgrad;
-}
-
 bool has_epilogues(const combination& types, epilogue e) noexcept {
   switch (types.computed) {
     case arithmetic::f64:
     case arithmetic::f32:
       return true;
     case arithmetic::fp8:
-      return offers(types.d, e);
+      return limits::cublaslt::accepts_fp8_epilogue(types.d, e);
     case arithmetic::i32_scaled:
       return !has_aux(e) && !sums_operand(e);
     case arithmetic::complex:

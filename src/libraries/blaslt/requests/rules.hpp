@@ -25,7 +25,7 @@ argument_checks& epilogue_aux_fits(argument_checks& check, const matmul& r);
 /// How a and b are scaled goes together, and with d.
 argument_checks& scalings_fit(argument_checks& check, const matmul& r);
 /// Scales and the largest magnitude lie where cuBLASLt takes them; scales of blocks in its layout.
-argument_checks& scales_lie_well(argument_checks& check, const matmul& r);
+argument_checks& scales_are_laid_out(argument_checks& check, const matmul& r);
 
 /// The further requirements of cuBLASLt. Source: cuBLAS documentation, cublasLtMatmul.
 argument_checks& library_takes(argument_checks& check, const matmul& r);

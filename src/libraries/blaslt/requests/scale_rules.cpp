@@ -1,4 +1,5 @@
 #include "libraries/blaslt/requests/geometry.hpp"
+#include "libraries/blaslt/requests/limits.hpp"
 #include "libraries/blaslt/requests/rules.hpp"
 
 #include <fmt/format.h>
@@ -12,10 +13,6 @@ namespace {
 
 constexpr std::int64_t block = 128;
 
-/// cuBLASLt 13.0 refuses a scale that lies elsewhere when it is to run, not when it is asked for a
-/// kernel. Seen on an H100.
-constexpr std::int64_t scale_alignment = 16;
-
 constexpr std::int64_t blocks(std::int64_t n) noexcept { return (n + block - 1) / block; }
 
 std::string_view name_of(scaling s) noexcept {
@@ -27,13 +24,13 @@ std::string_view name_of(scaling s) noexcept {
 
 /// The layout that blocks have: strides that the library does not let one choose.
 /// Source: cuBLAS documentation, "Scaling factors layouts".
-argument_checks& factors_lie_well(argument_checks& check, const operand& t, scaling how, bool is_a,
-                                  std::int64_t outer, std::int64_t k) {
+argument_checks& factors_are_laid_out(argument_checks& check, const operand& t, scaling how,
+                                      bool is_a, std::int64_t outer, std::int64_t k) {
   check.rule(how == scaling::tensor || !t.view.null(), errc::invalid_argument, [&] {
     return fmt::format("{} is not given but its scaling is {}", t.name, name_of(how));
   });
   if (t.view.null() || !check.good()) return check;
-  begins_at_multiple(check, t, scale_alignment);
+  begins_at_multiple(check, t, limits::cublaslt::scale_unit);
   if (how == scaling::tensor) return check;
   if (how == scaling::outer_vector) {
     return check.rule(t.view.packed(), errc::layout_unsupported, [&] {
@@ -86,14 +83,14 @@ argument_checks& scalings_fit(argument_checks& check, const matmul& r) {
   });
 }
 
-argument_checks& scales_lie_well(argument_checks& check, const matmul& r) {
+argument_checks& scales_are_laid_out(argument_checks& check, const matmul& r) {
   const int rows = r.d.rank() - 2;
   const std::int64_t k = r.a.extent(rows + 1);
-  factors_lie_well(check, {"scale_a", r.scale_a}, r.scaling_a, true, r.d.extent(rows), k);
-  factors_lie_well(check, {"scale_b", r.scale_b}, r.scaling_b, false, r.d.extent(rows + 1), k);
+  factors_are_laid_out(check, {"scale_a", r.scale_a}, r.scaling_a, true, r.d.extent(rows), k);
+  factors_are_laid_out(check, {"scale_b", r.scale_b}, r.scaling_b, false, r.d.extent(rows + 1), k);
   for (const operand& t :
        {operand{"scale_c", r.scale_c}, operand{"scale_d", r.scale_d}, operand{"amax_d", r.amax_d}})
-    begins_at_multiple(check, t, scale_alignment);
+    begins_at_multiple(check, t, limits::cublaslt::scale_unit);
   return check;
 }
 

@@ -1,5 +1,7 @@
 #include "libraries/fft/cuda/advanced_layout.hpp"
 
+#include "libraries/fft/cuda/limits.hpp"
+
 #include <algorithm>
 
 namespace troupe::cuda {
@@ -24,16 +26,10 @@ std::optional<advanced_side> embedded(const transform& t, strides_of side) noexc
   const int last = t.rank - 1;
   advanced_side made;
   made.stride = t.extent(last, complex) > 1 ? axis(last).*side : 1;
-  // Halves that are real must lie side by side. Source: cuFFT documentation, "Half Precision cuFFT
-  // Transforms".
-  if (made.stride < 1 || (made.stride > 1 && !complex && fft::is_half(t.precision))) {
+  if (made.stride < 1 ||
+      !limits::cufft::accepts_stride(t, side == &loop::out, complex, axis(last).n, made.stride)) {
     return std::nullopt;
   }
-  // The coefficients of an r2c of two bf16 come out side by side, whatever their stride. Seen with
-  // cuFFT 12.0, on an H200.
-  const bool forced_together = t.kind == fft::kind::r2c && t.precision == dtype::bf16 &&
-                               side == &loop::out && axis(last).n == 2;
-  if (forced_together && made.stride > 1) return std::nullopt;
   std::int64_t inner = made.stride;  // between neighbours of the axis within
   for (int d = last; d > 0; --d) {
     const std::int64_t extent = t.extent(d, complex);
@@ -69,18 +65,6 @@ bool input_fits(const transform& t) noexcept {
 }
 bool output_fits(const transform& t) noexcept {
   return embedded(t, &loop::out).has_value() && equidistant(t, &loop::out);
-}
-
-bool writes_behind_rows(const transform& t) noexcept {
-  const auto last = t.axes.begin() + (t.rank - 1);
-  if (t.kind != fft::kind::c2r) return false;
-  const std::int64_t in_place = 2 * (last->n / 2 + 1);
-  // Rows alone are written so, whichever dimension counts them; of a batch of matrices it is none.
-  const auto counts_rows = [&](const loop& one) { return one.n > 1 && one.out == in_place; };
-  const bool one_row =
-      std::all_of(t.axes.begin(), last, [](const loop& one) { return one.n == 1; });
-  return std::any_of(t.axes.begin(), last, counts_rows) ||
-         (one_row && std::any_of(t.batch.begin(), t.batch.begin() + t.batches, counts_rows));
 }
 
 std::optional<advanced_layout> advanced_layout_of(const transform& t) noexcept {

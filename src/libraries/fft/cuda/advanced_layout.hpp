@@ -32,12 +32,6 @@ struct advanced_layout {
 [[nodiscard]] bool input_fits(const fft::transform& t) noexcept;
 [[nodiscard]] bool output_fits(const fft::transform& t) noexcept;
 
-/// True when cuFFT would write behind the rows of a c2r out of place. Where rows of n real numbers
-/// are 2 · (n / 2 + 1) apart, it stores all of that, as in place, where a complex row leaves the
-/// room: one number behind an odd row, two behind an even one. Seen with cuFFT 12.0, on an H100, in
-/// f32 and f64.
-[[nodiscard]] bool writes_behind_rows(const fft::transform& t) noexcept;
-
 /// How cuFFT does `t` where it lies, in a few calls at most; nothing where it cannot, or not worth
 /// the calls. Both operands row-major without gaps are always done in one.
 [[nodiscard]] std::optional<advanced_layout> advanced_layout_of(const fft::transform& t) noexcept;

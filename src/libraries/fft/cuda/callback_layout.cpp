@@ -1,5 +1,6 @@
 #include "libraries/fft/cuda/callback_layout.hpp"
 
+#include "libraries/fft/cuda/limits.hpp"
 #include "libraries/fft/cuda/operand_moves.hpp"
 
 #include <string>
@@ -43,9 +44,9 @@ result<callback_layout> callback_layout::of(const fft::transform& t, const fft::
   const bool loses_input = t.kind == fft::kind::c2r;
   const bool must_copy_in = !r.loads() && (loses_input || !aligned(t, r.in));
   const bool must_copy_out =
-      !r.stores() &&
-      (!aligned(t, r.out) ||
-       (t.kind == fft::kind::c2r && writes_behind_rows(fft::lay_out(t, made.in, made.out))));
+      !r.stores() && (!aligned(t, r.out) ||
+                      (t.kind == fft::kind::c2r &&
+                       !limits::cufft::accepts_inverse_rows(fft::lay_out(t, made.in, made.out))));
   const auto fits = [&](bool copy_in, bool copy_out) {
     made.copy_in = copy_in;
     made.copy_out = copy_out;

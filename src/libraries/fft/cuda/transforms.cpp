@@ -4,6 +4,7 @@
 #include "libraries/fft/cuda/advanced_layout.hpp"
 #include "libraries/fft/cuda/callbacks.hpp"
 #include "libraries/fft/cuda/cufft.hpp"
+#include "libraries/fft/cuda/limits.hpp"
 #include "libraries/fft/cuda/operand_moves.hpp"
 
 #include <array>
@@ -37,7 +38,7 @@ struct preparation {
     // A c2r overwrites its input. Source: cuFFT documentation, "Fourier Transform Types".
     const bool loses_input = apart_c2r && !r.loads();
     const bool must_in = loses_input || (r.loads() && !in_target);
-    const bool must_out = other_type || (apart_c2r && writes_behind_rows(wanted));
+    const bool must_out = other_type || (apart_c2r && !limits::cufft::accepts_inverse_rows(wanted));
     copy_in = must_in || !aligned(t, in) || !input_fits(wanted);
     copy_out = must_out || !aligned(t, out) || !output_fits(wanted);
     if (in_target) copy_in = copy_out = copy_in || copy_out;

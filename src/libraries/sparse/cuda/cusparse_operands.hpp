@@ -1,6 +1,7 @@
 #pragma once
 
 #include "libraries/sparse/cuda/cusparse.hpp"
+#include "libraries/sparse/cuda/limits.hpp"
 
 #include <troupe/tensor/scalar.hpp>
 #include <troupe/tensor/tensor.hpp>
@@ -51,13 +52,9 @@ class host_factor {
   return t.extent(across) > 1 ? t.stride(across) : std::max<std::int64_t>(along, 1);
 }
 
-/// Whether cuSPARSE, which loads 16 bytes at once from where a tensor begins, can take it.
-[[nodiscard]] inline bool is_aligned(const any_tensor& t) noexcept {
-  return reinterpret_cast<std::uintptr_t>(t.address()) % 16 == 0;
-}
-[[nodiscard]] inline bool has_square_blocks(const sparse_matrix& a) noexcept {
-  return a.format == sparse_format::bsr && a.values.extent(1) == a.values.extent(2);
-}
+using limits::cusparse::has_square_blocks;
+using limits::cusparse::is_aligned;
+
 /// Describes a dense matrix in an order, or its transposed one.
 [[nodiscard]] inline result<void> describe(const any_tensor& t, bool transposed,
                                            cusparseOrder_t order, matrix_descriptor& to,

@@ -146,18 +146,6 @@ result<void> multiply(const sparse::spmm& r, cusparseOperation_t op, lane& where
   return done ? pattern.report(room->data(), failure, stream) : std::move(done);
 }
 
-/// What cuSPARSE computes. It refuses more elements than the matrix has places, gave NaN and sums
-/// of tf32 for blocked_ell (cuSPARSE of CUDA 13.0, H100), does not check columns of sliced_ell,
-/// and with csr writes beside results of f16 and bf16 that are matrices.
-bool is_offered(const sparse_matrix& a, const any_tensor& in, const any_tensor& out) noexcept {
-  if (a.columns == 0 || (a.stored() - 1) / a.columns >= a.rows) return false;
-  if (a.format == sparse_format::blocked_ell || a.format == sparse_format::sliced_ell) return false;
-  if (a.format == sparse_format::bsr && !has_square_blocks(a)) return false;
-  if (a.format <= sparse_format::coo && out.rank() == 2 && size_of(out.type()) == 2) return false;
-  return is_aligned(a.offsets) && is_aligned(a.row_indices) && is_aligned(a.indices) &&
-         is_aligned(a.values) && is_aligned(in) && is_aligned(out);
-}
-
 /// Whether rows of the product are rows that are stored, one after another.
 bool has_stored_rows(const sparse_matrix& a, blas::storage_op op) noexcept {
   return a.format == (transposes(op) ? sparse_format::csc : sparse_format::csr);
@@ -177,7 +165,8 @@ result<void> run_product(const R& r, const any_tensor& in, const any_tensor& out
   const bool balances = has_stored_rows(r.a, r.op_a) && in.extent(0) > 0;
   if (balances && has_packed_rows(in) && has_packed_rows(out))
     return enqueue_balanced_product(product, where, failure);
-  if (const auto op = operation_of(r.a, r.op_a); op && is_offered(r.a, in, out)) {
+  if (const auto op = operation_of(r.a, r.op_a);
+      op && limits::cusparse::accepts_product(r.a, in, out)) {
     auto done = multiply(r, *op, where, failure);
     // Which types go with which formats and operations differs between versions of cuSPARSE.
     if (done || done.error().code != errc::unsupported) return done;

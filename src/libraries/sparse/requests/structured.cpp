@@ -13,7 +13,7 @@ namespace {
 constexpr std::initializer_list<dtype> structured_types = {dtype::f16, dtype::bf16, dtype::i8,
                                                            dtype::e4m3};
 
-bool is_offered(blaslt::epilogue e) noexcept {
+bool has_structured(blaslt::epilogue e) noexcept {
   return !blaslt::has_aux(e) && !blaslt::sums_operand(e);
 }
 
@@ -126,7 +126,7 @@ void structured_matmul::describe(description<structured_matmul>& d) {
          [](argument_checks& check, const R& r) { groups_fit(check, {"b", r.b}, 0); });
   d.rule("epilogue is none, bias, relu, gelu, relu_bias or gelu_bias",
          [](argument_checks& check, const R& r) {
-           check.rule(is_offered(r.epilogue), errc::unsupported, [&] {
+           check.rule(has_structured(r.epilogue), errc::unsupported, [&] {
              return fmt::format(
                  "epilogue is {}, but products with 2:4 weights have none, bias, "
                  "relu, gelu, relu_bias and gelu_bias",

@@ -304,7 +304,7 @@ bool pair_planner::by_library(const way& w) const {
   const library_use use = to_.machine_.library;
   if (use == library_use::never) return false;
   for (const tensor t : {a, b, d}) {
-    if (!(t == d && free_) && !to_.suits_library(given_[t])) return false;
+    if (!(t == d && free_) && !to_.has_own_elements(given_[t])) return false;
   }
   return use == library_use::always || copies_little(w) || keeps_innermost(w);
 }

@@ -138,7 +138,7 @@ void planner::rows(std::span<const named_place> inputs, const named_place& d,
 }
 
 // Repeated tensors step by 0, which libraries do not.
-bool planner::suits_library(const named_place& one) const {
+bool planner::has_own_elements(const named_place& one) const {
   const dtype type = this->type(one);
   return between(type) == type &&
          std::ranges::all_of(layout(one).strides(), [](std::int64_t s) { return s > 0; });
@@ -146,7 +146,7 @@ bool planner::suits_library(const named_place& one) const {
 
 bool planner::by_library(const named_place& a, const target& to) const {
   if (machine_.library == library_use::never || (to.c && !to.in_place) || a.modes.empty() ||
-      (a.set() | to.d.set()) != a.set() || !suits_library(a) || !suits_library(to.d)) {
+      (a.set() | to.d.set()) != a.set() || !has_own_elements(a) || !has_own_elements(to.d)) {
     return false;
   }
   if (machine_.library == library_use::always) return true;

@@ -114,8 +114,9 @@ class planner {
   [[nodiscard]] std::size_t allocate(std::size_t bytes);
   /// Modes in the order of memory, the largest stride first.
   [[nodiscard]] std::string by_stride(const named_place& one) const;
-  /// Whether a library takes it.
-  [[nodiscard]] bool suits_library(const named_place& one) const;
+  /// Whether no two indices share an element, and it is computed in its own type, as a library
+  /// wants it.
+  [[nodiscard]] bool has_own_elements(const named_place& one) const;
   /// Whether a library permutes or sums a.
   [[nodiscard]] bool by_library(const named_place& a, const target& to) const;
   /// Sums what neither another tensor nor the result has.

@@ -1,5 +1,6 @@
 #include "backend/cuda/context/pieces.hpp"
 #include "libraries/blas/cuda/kernels/combine.hpp"
+#include "libraries/blas/cuda/limits.hpp"
 #include "libraries/blas/cuda/product/product.hpp"
 
 #include <utility>
@@ -51,15 +52,14 @@ result<void> copy_columns(lane& where, const factor_matrix& from, bool along_k, 
                   .valid = {.rows = k, .columns = columns}});
 }
 
-bool is_aligned(const factor_matrix& f, std::int64_t batch) noexcept {
-  return reinterpret_cast<std::uintptr_t>(f.first) % 4 == 0 && f.ld % 4 == 0 &&
-         (batch == 1 || f.stride % 4 == 0);
+bool is_accepted(const factor_matrix& f, std::int64_t batch) noexcept {
+  return limits::cublas::accepts_i8(f.first, f.ld, batch == 1 ? 0 : f.stride);
 }
 
 }  // namespace
 
 bool aligned_for_i8(const column_major_product& p) noexcept {
-  return is_aligned(p.a, p.batch) && is_aligned(p.b, p.batch);
+  return is_accepted(p.a, p.batch) && is_accepted(p.b, p.batch);
 }
 
 std::size_t padded_i8_bytes(const column_major_product& p) noexcept {

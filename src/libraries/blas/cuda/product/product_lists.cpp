@@ -2,11 +2,11 @@
 
 #include "libraries/blas/cuda/kernels/addresses.hpp"
 #include "libraries/blas/cuda/kernels/combine.hpp"
+#include "libraries/blas/cuda/limits.hpp"
 #include "libraries/blas/cuda/product/product.hpp"
 
 #include <algorithm>
 #include <cstddef>
-#include <initializer_list>
 #include <utility>
 #include <vector>
 
@@ -33,16 +33,13 @@ result<void> one_by_one(std::size_t count, lane& where, Each each) {
   return {};
 }
 
-/// cuBLAS does not see the addresses in a list, so it takes for granted that they are aligned for
-/// tensor cores where it uses them. Source: cuBLAS documentation, cublasGemmBatchedEx.
+/// Tensor cores may be used for every type but f64, and f32 in strict mode.
 bool aligned_for_lists(const product& p, const column_major_product& as) noexcept {
   const dtype type = p.a.type();
   if (type == dtype::i8 && !aligned_for_i8(as)) return false;
   const bool tensor_cores = size_of(type) <= 2 || p.math != blas::math_mode::strict;
   if (!tensor_cores) return true;
-  return std::ranges::all_of(
-      std::initializer_list<const std::byte*>{as.a.first, as.b.first, as.c},
-      [](const std::byte* at) { return reinterpret_cast<std::uintptr_t>(at) % 16 == 0; });
+  return limits::cublas::accepts_in_list({as.a.first, as.b.first, as.c});
 }
 
 /// The three lists of a batched call, in device memory.

@@ -1,24 +1,15 @@
 #include "libraries/dnn/cpu/convolution/onednn.hpp"
 
 #include "libraries/dnn/cpu/convolution/onednn_plan.hpp"
+#include "libraries/dnn/cpu/limits.hpp"
 #include "libraries/dnn/cpu/result_rows.hpp"
 
 namespace troupe::cpu {
 namespace {
 
-bool takes(const dnn::convolution& c, const epilogue& after) {
-  const auto lies_well = [](const any_tensor& t) {
-    return dnn::order_of(t) != dnn::dimension_order::other;
-  };
-  const dtype type = c.filter.view.type();
-  return (type == dtype::f32 || type == dtype::bf16) && lies_well(c.image.view) &&
-         lies_well(c.filter.view) && lies_well(c.response.view) &&
-         (after.z.null() || lies_well(after.z));
-}
-
 result<bool> run(direction way, const dnn::convolution& c, const epilogue& after,
                  lane_context& lane) {
-  if (!takes(c, after)) return false;
+  if (!limits::onednn::accepts_operands(c, after)) return false;
   const auto plan = onednn_plan_for(way, c, after);
   if (plan == nullptr) return false;
   const auto at = [](const any_tensor& t) { return t.null() ? nullptr : t.address(); };

@@ -1,5 +1,6 @@
 #include "libraries/dnn/cpu/convolution/onednn_plan.hpp"
 
+#include "libraries/dnn/cpu/limits.hpp"
 #include "libraries/memory/shared/share_out.hpp"
 
 #include <omp.h>
@@ -346,26 +347,9 @@ int threads_of(const dnn::convolution& c) {
       threads_for(std::numeric_limits<std::int64_t>::max(), products, products_per_thread));
 }
 
-/// Whether the filter has an element in the image at every position. If not, oneDNN 2.6 loses the
-/// addends of the sums.
-bool always_touches(const dnn::convolution& c) {
-  for (int i = 0; i < c.space(); ++i) {
-    const auto d = static_cast<std::size_t>(i);
-    for (std::int64_t o = 0; o < c.out(i); ++o) {
-      bool touches = false;
-      for (std::int64_t tap = 0; tap < c.taps(i) && !touches; ++tap) {
-        const std::int64_t at = o * c.stride[d] - c.padding[d] + tap * c.dilation[d];
-        touches = at >= 0 && at < c.in(i);
-      }
-      if (!touches) return false;
-    }
-  }
-  return true;
-}
-
 std::shared_ptr<const onednn_plan> make_plan(direction way, const dnn::convolution& c,
                                              const epilogue& after) {
-  if (!always_touches(c)) return nullptr;
+  if (!limits::onednn::accepts_windows(c)) return nullptr;
   // Primitives are made for the number of threads that they will run on.
   omp_set_num_threads(threads_of(c));
   try {

@@ -107,7 +107,7 @@ std::shared_ptr<const onednn_plan> make(const dnn::rnn_shape& s, std::int64_t la
 
 }  // namespace
 
-bool onednn_suits(const dnn::rnn_shape& s) noexcept {
+bool is_faster_by_onednn(const dnn::rnn_shape& s) noexcept {
   const bool has_cell = s.cell == dnn::rnn_cell::lstm || s.cell == dnn::rnn_cell::gru;
   // One sequence alone reads its weights once for each step: nothing is gained by moving them
   // first.

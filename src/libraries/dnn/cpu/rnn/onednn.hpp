@@ -23,7 +23,7 @@ enum layer_place : onednn_plan::place {
 };
 
 /// Whether it is faster than our loops.
-[[nodiscard]] bool onednn_suits(const dnn::rnn_shape& s) noexcept;
+[[nodiscard]] bool is_faster_by_onednn(const dnn::rnn_shape& s) noexcept;
 /// The plan of a layer, made once; null where oneDNN has none. `backwards`: from the last step on.
 [[nodiscard]] std::shared_ptr<const onednn_plan> onednn_layer(const dnn::rnn_shape& s,
                                                               std::int64_t layer, bool backwards);

@@ -1,5 +1,6 @@
 #include "libraries/dnn/cuda/attention/attention_case.hpp"
 
+#include "libraries/dnn/cuda/limits.hpp"
 #include "libraries/dnn/cuda/plan/layout.hpp"
 
 #include <bit>
@@ -50,7 +51,7 @@ void attention_case::choose(dnn::attention_facts facts) {
     return;
   }
   by_tiles_ = !within || sizes_.scores() == 0 || sizes_.d == 0 || sizes_.d_v == 0;
-  if (!by_tiles_ && !packed_lies_well()) {
+  if (!by_tiles_ && !accepts_packed()) {
     by_tiles_ = !drops();
     if (drops()) {
       within_limits_ =
@@ -92,8 +93,7 @@ attention_case::attention_case(const dnn::attention_backward& r)
 
 void attention_case::write(plan_words& key) const {
   key.clear();
-  constexpr std::int64_t form = 9;  // of this key, raised with every change of what graphs are made
-  key.push_back(form << 8 | (backward_ ? 0x81 : 0x80));
+  key.push_back(limits::cudnn::key_of_plans << 8 | (backward_ ? 0x81 : 0x80));
   for (std::size_t number = 0; number < operands_.size(); ++number) {
     write_layout(key, operands_[number]);
     if (has_rows(number)) key.push_back(is_staged(number));

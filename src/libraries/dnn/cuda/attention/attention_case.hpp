@@ -124,8 +124,9 @@ class attention_case {
   }
   /// That of an operand of scores, in bytes.
   [[nodiscard]] std::int64_t alignment_told(std::size_t number) const noexcept;
-  [[nodiscard]] bool lies_well(std::size_t number) const noexcept;
-  [[nodiscard]] bool packed_lies_well() const noexcept;
+  /// True where cuDNN can take the operand as it lies.
+  [[nodiscard]] bool accepts(std::size_t number) const noexcept;
+  [[nodiscard]] bool accepts_packed() const noexcept;
   [[nodiscard]] graphs::tensor tensor_of(std::size_t number) const;
 
   std::array<any_tensor, operand_count> operands_{};

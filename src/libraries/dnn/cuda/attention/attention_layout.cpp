@@ -1,22 +1,15 @@
 #include "libraries/dnn/cuda/attention/attention_case.hpp"
+#include "libraries/dnn/cuda/limits.hpp"
 #include "libraries/dnn/cuda/plan/layout.hpp"
 
 // Which operands cuDNN takes as they lie, and what is made for it of the others.
 namespace troupe::cuda {
 namespace {
 
-constexpr std::int64_t row_unit = 8;  // elements that cuDNN wants rows to be multiples of
+using limits::cudnn::attention_row_unit;
 
 std::int64_t rounded_up(std::int64_t extent) noexcept {
-  return (extent + row_unit - 1) / row_unit * row_unit;
-}
-
-bool is_aligned(const any_tensor& t) noexcept {
-  if (alignment_of(t) != well_aligned || t.stride(t.rank() - 1) != 1) return false;
-  for (int d = 0; d + 1 < t.rank(); ++d) {
-    if (t.extent(d) > 1 && t.stride(d) * size_of(t.type()) % well_aligned != 0) return false;
-  }
-  return true;
+  return (extent + attention_row_unit - 1) / attention_row_unit * attention_row_unit;
 }
 
 std::size_t twin_of(std::size_t number) noexcept {
@@ -59,16 +52,15 @@ std::size_t attention_case::offsets_of(std::size_t number) noexcept {
   }
 }
 
-// Sequences with lengths are told to cuDNN as packed ones, whether they are or not: with 9.14 what
-// lies beyond the lengths of others came into results. Pages are not affected.
 bool attention_case::makes_offsets(std::size_t number) const noexcept {
   const bool packed_q = !operands_[offsets_q_at].null();
   const bool packed_k = !operands_[offsets_k_at].null();
   const bool paged = !operands_[table_k_at].null();
   if (by_tiles_ || !has_lengths() || (paged && !packed_q)) return false;
-  if (number == offsets_q_at || number == offsets_o_at) return !packed_q;
-  if (number == offsets_k_at || number == offsets_v_at) return !packed_k && !paged;
-  return false;
+  const bool of_q = number == offsets_q_at || number == offsets_o_at;
+  const bool of_k = number == offsets_k_at || number == offsets_v_at;
+  return ((of_q && !packed_q) || (of_k && !packed_k && !paged)) &&
+         !limits::cudnn::accepts_lengths_without_offsets();
 }
 
 // Of a token that a sequence does not have all but the gradient of bias is stored again afterwards.
@@ -89,7 +81,7 @@ bool attention_case::checks_contents() const noexcept {
 }
 
 // Offsets of packed sequences count elements of rows as they lie, so these cannot be staged.
-bool attention_case::packed_lies_well() const noexcept {
+bool attention_case::accepts_packed() const noexcept {
   for (std::size_t at = q_at; at <= d_v_at; ++at) {
     if (has_rows(at) && !operands_[at].null() && !operands_[offsets_of(at)].null() && is_staged(at))
       return false;
@@ -103,30 +95,20 @@ bool attention_case::patches_statistics() const noexcept {
   return backward_ && (has_lengths() || left_ >= 0 || right_ >= 0 || !operands_[bias_at].null());
 }
 
-// True where cuDNN can take it as it is.
-bool attention_case::lies_well(std::size_t number) const noexcept {
+bool attention_case::accepts(std::size_t number) const noexcept {
   const any_tensor& t = operands_[number];
   if (t.null() || number == amax_s_at || number == amax_o_at) return true;
-  // Of packed queries cuDNN wrote them as if their batches had no gaps.
-  if (number == statistics_at) return t.packed() && !patches_statistics();
-  if (number == bias_at || number == d_bias_at) {
-    // Of one score for each head cuDNN read as if heads had no gaps.
-    if (t.extent(2) == 1 && t.extent(3) == 1) return t.packed();
-    // Rows of a multiple of eight are read eight elements at a time, wherever they begin: rows that
-    // were 22 elements apart were a misaligned address with cuDNN 9.14 on an H100.
-    if (t.extent(3) % row_unit == 0) return is_aligned(t);
-    return t.stride(3) == 1 || t.extent(3) == 1;
-  }
-  if (!has_rows(number)) return true;
-  return t.extent(t.rank() - 1) % row_unit == 0 && is_aligned(t);
+  if (number == statistics_at) return !patches_statistics() && limits::cudnn::accepts_statistics(t);
+  if (number == bias_at || number == d_bias_at) return limits::cudnn::accepts_bias(t);
+  return !has_rows(number) || limits::cudnn::accepts_rows(t);
 }
 
 bool attention_case::is_staged(std::size_t number) const noexcept {
-  if (!lies_well(number)) return true;
+  if (!accepts(number)) return true;
   if (!backward_ || !has_rows(number) || !makes_offsets(offsets_of(number))) return false;
   // An operand and its gradient are found by the same offsets.
   const std::size_t other = twin_of(number);
-  return !lies_well(other) || operands_[number].stride(0) != operands_[other].stride(0);
+  return !accepts(other) || operands_[number].stride(0) != operands_[other].stride(0);
 }
 
 shape attention_case::staged_extents(std::size_t number) const {

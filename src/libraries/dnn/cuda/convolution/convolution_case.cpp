@@ -1,5 +1,6 @@
 #include "libraries/dnn/cuda/convolution/convolution_case.hpp"
 
+#include "libraries/dnn/cuda/limits.hpp"
 #include "libraries/dnn/cuda/plan/layout.hpp"
 
 #include <algorithm>
@@ -90,9 +91,7 @@ const any_tensor& convolution_case::result() const noexcept {
 
 void convolution_case::write(plan_words& key) const {
   key.clear();
-  constexpr std::int64_t form =
-      10;  // of this key, raised with every change of what graphs are made
-  key.push_back(form << 8 | static_cast<std::int64_t>(kind_));
+  key.push_back(limits::cudnn::key_of_plans << 8 | static_cast<std::int64_t>(kind_));
   for (const any_tensor* const t : {&first(), &second(), &result(), &follows_.z, &follows_.bias}) {
     write_layout(key, *t);
     key.push_back(alignment_of(*t));
@@ -110,59 +109,9 @@ void convolution_case::write(plan_words& key) const {
   key.push_back(follows_.activation == dnn::activation::elu ? bits_of(follows_.elu_alpha) : 0);
 }
 
-// True where all lie in one order, channels first or last, and begin at multiples of 16 bytes. With
-// cuDNN 9.14 operands in other orders, and in different ones, gave wrong results, an f64
-// convolution with the channels last faulted, and so did engines for addresses that are no such
-// multiples; why is not known.
-bool convolution_case::lies_well() const noexcept {
-  using enum dnn::dimension_order;
-  for (const any_tensor* const t : {&first(), &second(), &result(), &follows_.z, &follows_.bias}) {
-    if (!t->null() && alignment_of(*t) != well_aligned) return false;
-  }
-  const auto all_lie = [&](dnn::dimension_order as) {
-    const auto lies = [&](const any_tensor& t) { return t.null() || dnn::order_of(t, as) == as; };
-    return lies(first()) && lies(second()) && lies(result()) && lies(follows_.z);
-  };
-  return all_lie(channels_first) || (first().type() != dtype::f64 && all_lie(channels_last));
-}
-
-// Zeros that are equally many on both sides, and fewer than the filter reaches.
-bool convolution_case::pads_well() const noexcept {
-  if (geometry_.padding != geometry_.post_padding) return false;
-  for (int at = 0; at < geometry_.space(); ++at) {
-    const auto i = static_cast<std::size_t>(at);
-    if (geometry_.padding[i] >= dnn::spread(geometry_.taps(at), geometry_.dilation[i]))
-      return false;
-  }
-  return true;
-}
-
-// True where cuDNN's heuristics may end the process. Those of 9.14 divide by zero for a gradient in
-// f32 with the image [3, 1, 3, 4, 9], the filter [6, 1, 1, 2, 1], stride [2, 3, 2] and dilation
-// [1, 2, 2]. Other such gradients go well, and what differs is not known. There the filter is
-// shorter than the stride, so some of the image gets nothing.
-bool convolution_case::crashes_heuristics(const convolution_form& form) const noexcept {
-  const bool in_f32 = first().type() == dtype::f32 || form.widened;
-  if (kind_ != kind::backward_data || !in_f32 || geometry_.space() < 3) return false;
-  for (int at = 0; at < geometry_.space(); ++at) {
-    const auto i = static_cast<std::size_t>(at);
-    if (dnn::spread(geometry_.taps(at), geometry_.dilation[i]) < geometry_.stride[i]) return true;
-  }
-  return false;
-}
-
-// True where cuDNN may do what follows the sums. With 9.14 its engines for that faulted in f32, and
-// in f16 and bf16 for clipped_relu behind alpha and z; they were wrong for channels that do not
-// fill 16 bytes. In place it is not known whether cuDNN reads
-// an element before it writes others.
-bool convolution_case::fuses_well() const noexcept {
-  if (follows_.nothing() || kind_ != kind::forward || size_of(first().type()) > 2) return false;
-  if (follows_.adds() && follows_.z.same_view(result())) return false;
-  const bool scaled = follows_.adds() || follows_.scales();
-  if (scaled && follows_.activation == dnn::activation::clipped_relu) return false;
-  const std::int64_t unit = well_aligned / size_of(first().type());
-  return second().extent(1) == first().extent(1) && first().extent(1) % unit == 0 &&
-         second().extent(0) % unit == 0;
+bool convolution_case::can_fuse() const noexcept {
+  return kind_ == kind::forward && !follows_.nothing() &&
+         limits::cudnn::accepts_fusion(geometry_, follows_);
 }
 
 std::vector<convolution_form> convolution_case::forms() const {
@@ -171,11 +120,12 @@ std::vector<convolution_form> convolution_case::forms() const {
   const bool narrow = result().type() != dtype::f32 && result().type() != dtype::f64;
   // What follows the sums is applied before they are rounded.
   const bool wide = narrow && !follows_.nothing();
-  // The engines of cuDNN 9.14 for i8 store i32 wrongly, and f32 and i8 rightly, as far as was
-  // tried.
+  // See limits::cudnn::convolution_i8_sums.
   if (integers) return {{.staged = true, .exact = true}};
-  if (lies_well() && pads_well()) {
-    if (fuses_well()) tried.push_back({.fused = true});
+  if (limits::cudnn::accepts_alignment(geometry_, follows_) &&
+      limits::cudnn::accepts_order(geometry_, follows_) &&
+      limits::cudnn::accepts_padding(geometry_)) {
+    if (can_fuse()) tried.push_back({.fused = true});
     tried.push_back({.wide = wide});
   }
   tried.push_back({.wide = wide, .staged = true});
@@ -196,7 +146,7 @@ dtype convolution_case::sums_type(const convolution_form& form) const noexcept {
 }
 
 bool convolution_case::pads(const convolution_form& form) const noexcept {
-  return form.staged && !pads_well();
+  return form.staged && !limits::cudnn::accepts_padding(geometry_);
 }
 
 shape convolution_case::extents_of(const any_tensor& t, const convolution_form& form) const {
@@ -260,7 +210,8 @@ graphs::description convolution_case::graph(const convolution_form& form) const 
     if (space == 1) chosen.insert(chosen.begin(), of_added);
     return chosen;
   };
-  made.without_heuristics = crashes_heuristics(form);
+  made.without_heuristics = !limits::cudnn::accepts_heuristics(
+      geometry_, kind_, first().type() == dtype::f32 || form.widened);
   const bool padded = pads(form);
   graphs::convolution sums{.what = kind_,
                            .first = add(tensor_of(first(), first_at + 1, form)),

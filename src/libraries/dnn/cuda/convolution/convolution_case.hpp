@@ -79,10 +79,7 @@ class convolution_case {
   [[nodiscard]] graphs::description graph(const convolution_form& form) const;
   [[nodiscard]] graphs::tensor tensor_of(const any_tensor& t, std::int64_t operand,
                                          const convolution_form& form) const;
-  [[nodiscard]] bool lies_well() const noexcept;
-  [[nodiscard]] bool pads_well() const noexcept;
-  [[nodiscard]] bool crashes_heuristics(const convolution_form& form) const noexcept;
-  [[nodiscard]] bool fuses_well() const noexcept;
+  [[nodiscard]] bool can_fuse() const noexcept;
 
   dnn::convolution geometry_;
   kind kind_;

@@ -1,5 +1,6 @@
 #include "libraries/dnn/cuda/graph/graph_case.hpp"
 
+#include "libraries/dnn/cuda/limits.hpp"
 #include "libraries/dnn/cuda/plan/layout.hpp"
 #include "libraries/dnn/shared/graph/known_graphs.hpp"
 
@@ -108,7 +109,7 @@ std::optional<graph_case> graph_case::of(const dnn::graph& r) {
   auto forms = dnn::infer(r.what, made.entries_, r.inputs, r.intermediate);
   if (!forms) return std::nullopt;
   made.forms_ = *std::move(forms);
-  if (!made.suits()) return std::nullopt;
+  if (!made.fits_one_plan()) return std::nullopt;
   return made;
 }
 
@@ -123,7 +124,7 @@ any_tensor graph_case::view_of(std::size_t n) const {
   return view ? *view : any_tensor();
 }
 
-bool graph_case::suits() {
+bool graph_case::fits_one_plan() {
   std::optional<std::size_t> heavy;
   bool follows = false;
   for (std::size_t n = 0; n < entries_.size(); ++n) {
@@ -147,9 +148,9 @@ bool graph_case::suits() {
   if (std::ranges::any_of(extents, [](std::int64_t e) { return e == 0; })) return false;
   for (const std::uint16_t operand : product.operands) {
     const any_tensor t = view_of(operand);
-    if (t.null() || t.empty() || t.type() != *type || !lies_well(t)) return false;
+    if (t.null() || t.empty() || t.type() != *type || !accepts(t)) return false;
   }
-  if (product.what == kind::convolution && !convolution_suits(product)) return false;
+  if (product.what == kind::convolution && !accepts_convolution(product)) return false;
   for (std::size_t n = 0; n < entries_.size(); ++n) {
     if (!mode_of(entries_[n])) continue;
     // Functions of the result, or of what is broadcast to it.
@@ -160,62 +161,36 @@ bool graph_case::suits() {
       const any_tensor t = view_of(operand);
       const dtype of = t.type();
       if (t.null() || (of != dtype::f32 && of != dtype::f16 && of != dtype::bf16)) return false;
-      if (!lies_well(t)) return false;
+      if (!accepts(t)) return false;
     }
   }
   for (std::size_t o = 0; o < results_.size(); ++o) {
     const dtype of = r_.outputs[o].type();
     const bool made = results_[o] == heavy_ || mode_of(entries_[results_[o]]).has_value();
     if (!made || (of != dtype::f32 && of != dtype::f16 && of != dtype::bf16)) return false;
-    if (std::ranges::count(results_, results_[o]) > 1 || !lies_well(r_.outputs[o])) return false;
+    if (std::ranges::count(results_, results_[o]) > 1 || !accepts(r_.outputs[o])) return false;
   }
   for (const scalar& one : r_.what.constants())
     numbers_.push_back(one.as<float>());
   return true;
 }
 
-// As of convolutions: with cuDNN 9.14 some of the others gave wrong results.
-bool graph_case::convolution_suits(const entry& one) const {
-  const auto& extents = forms_[heavy_].extents;
-  if (extents.size() < 4) return false;
+bool graph_case::accepts_convolution(const entry& one) const {
+  if (forms_[heavy_].extents.size() < 4) return false;
   const dnn::convolution_forward r = dnn::convolution_request(one);
   const any_tensor x = view_of(one.operands[0]);
   const any_tensor w = view_of(one.operands[1]);
-  const dnn::convolution c = dnn::laid_out(r, {"x", x}, {"w", w}, {"y", x});
-  if (c.padding != c.post_padding) return false;
-  for (int d = 0; d < c.space(); ++d) {
-    const auto i = static_cast<std::size_t>(d);
-    if (c.padding[i] >= dnn::spread(c.taps(d), c.dilation[i])) return false;
-  }
-  return lies_well(x) && lies_well(w);
+  return limits::cudnn::accepts_padding(dnn::laid_out(r, {"x", x}, {"w", w}, {"y", x}));
 }
 
-// With cuDNN 9.14 results were NaN where rows begin at other addresses than multiples of 16 bytes.
-bool graph_case::lies_well(const any_tensor& t) const {
-  if (alignment_of(t) != well_aligned) return false;
-  for (int d = 0; d < t.rank(); ++d) {
-    if (t.extent(d) > 1 && t.stride(d) != 1 && t.stride(d) * size_of(t.type()) % well_aligned != 0)
-      return false;
-  }
-  int longer = 0;
-  for (const std::int64_t extent : t.extents())
-    longer += extent > 1 ? 1 : 0;
-  if (entries_[heavy_].what == kind::convolution && longer > 1)
-    return dnn::order_of(t, dnn::dimension_order::channels_last) ==
-           dnn::dimension_order::channels_last;
-  // One of the last two dimensions is contiguous.
-  const int last = t.rank() - 1;
-  for (int d = std::max(last - 1, 0); d <= last; ++d) {
-    if (t.extent(d) == 1 || t.stride(d) == 1) return true;
-  }
-  return t.rank() == 0;
+bool graph_case::accepts(const any_tensor& t) const {
+  return limits::cudnn::accepts_in_graph(t, entries_[heavy_].what == kind::convolution);
 }
 
 void graph_case::write(plan_words& key) const {
   key.clear();
-  constexpr std::int64_t form = 2;  // of this key, raised with every change of what graphs are made
   constexpr std::int64_t of_graphs = 0x67726170;  // apart from the keys of other requests
-  key.push_back(of_graphs << 8 | form);
+  key.push_back(of_graphs << 32 | limits::cudnn::key_of_plans);
   key.push_back(static_cast<std::int64_t>(r_.tuning));
   const auto words = dnn::words_of(r_);
   key.insert(key.end(), words.begin(), words.end());

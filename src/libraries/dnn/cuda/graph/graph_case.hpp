@@ -28,9 +28,10 @@ class graph_case {
  private:
   explicit graph_case(const dnn::graph& r) : r_(r) {}
 
-  [[nodiscard]] bool suits();
-  [[nodiscard]] bool convolution_suits(const dnn::nodes::entry& one) const;
-  [[nodiscard]] bool lies_well(const any_tensor& t) const;
+  /// Decides whether one plan computes it, and finds the product or convolution and the numbers.
+  [[nodiscard]] bool fits_one_plan();
+  [[nodiscard]] bool accepts_convolution(const dnn::nodes::entry& one) const;
+  [[nodiscard]] bool accepts(const any_tensor& t) const;
   /// The input that a node is, as a view: itself, or a transpose of one. Null for others.
   [[nodiscard]] any_tensor view_of(std::size_t n) const;
 

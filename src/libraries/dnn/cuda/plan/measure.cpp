@@ -2,6 +2,7 @@
 
 #include "backend/cuda/context/failure.hpp"
 #include "backend/cuda/context/pieces.hpp"
+#include "libraries/dnn/cuda/plan/graph_fingerprint.hpp"
 #include "libraries/dnn/cuda/plan/owned.hpp"
 
 #include <algorithm>
@@ -135,8 +136,10 @@ class timing {
 
 bool fits(const compiled_plan& plan, std::span<const graphs::description> graphs) {
   if (plan.alternative() >= std::ssize(graphs)) return false;
+  const graphs::description& graph = graphs[static_cast<std::size_t>(plan.alternative())];
+  if (plan.image().graph != graphs::fingerprint(graph)) return false;
   std::vector<std::int64_t> bytes;
-  for (const graphs::tensor& t : graphs[static_cast<std::size_t>(plan.alternative())].tensors) {
+  for (const graphs::tensor& t : graph.tensors) {
     if (t.operand == 0) continue;
     const auto index = static_cast<std::size_t>(t.operand - 1);
     if (bytes.size() <= index) bytes.resize(index + 1);

@@ -9,7 +9,7 @@
 namespace troupe::cuda {
 namespace {
 
-constexpr std::uint64_t form = 0x74'72'6f'75'70'65'50'31;  // "troupeP1"
+constexpr std::uint64_t form = 0x74'72'6f'75'70'65'50'32;  // "troupeP2"
 
 }  // namespace
 
@@ -17,7 +17,7 @@ std::vector<std::byte> plan_image::to_bytes() const {
   jit::byte_writer to;
   to.number(form).text(plan).text(engine);
   to.number(static_cast<std::uint64_t>(frontend_workspace_bytes));
-  to.number(static_cast<std::uint64_t>(alternative));
+  to.number(static_cast<std::uint64_t>(alternative)).number(graph);
   to.number(bindings.size());
   for (const binding& one : bindings) {
     to.number(static_cast<std::uint64_t>(one.uid)).number(static_cast<std::uint64_t>(one.what));
@@ -41,6 +41,7 @@ std::optional<plan_image> plan_image::from_bytes(std::span<const std::byte> byte
   made.engine = from.text();
   made.frontend_workspace_bytes = signed_number();
   made.alternative = signed_number();
+  made.graph = from.number();
   made.bindings.resize(from.count());
   for (binding& one : made.bindings) {
     one.uid = signed_number();

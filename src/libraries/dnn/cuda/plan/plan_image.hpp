@@ -40,6 +40,7 @@ struct plan_image {
   std::int64_t frontend_workspace_bytes = 0;  ///< before cuDNN's own
   std::string engine;                         ///< its name, for people
   std::int64_t alternative = 0;               ///< which of the executor's graphs this is a plan of
+  std::uint64_t graph = 0;                    ///< that graph's fingerprint
 
   /// False where something would lie outside of the frontend's workspace, or has a place that
   /// cannot be. How much a tensor takes from its place on is cuDNN's to know.

@@ -2,6 +2,7 @@
 
 #include "backend/cuda/context/failure.hpp"
 #include "libraries/dnn/cuda/plan/graph_builder.hpp"
+#include "libraries/dnn/cuda/plan/graph_fingerprint.hpp"
 #include "libraries/dnn/cuda/plan/measure.hpp"
 
 #include <fmt/format.h>
@@ -358,8 +359,10 @@ result<std::shared_ptr<compiled_plan>> plan_service::make(cudnnHandle_t library,
       if (why.code != errc::unsupported) break;
       continue;
     }
-    for (plan_image& one : *images)
+    for (plan_image& one : *images) {
       one.alternative = static_cast<std::int64_t>(i);
+      one.graph = graphs::fingerprint(j.graphs[i]);
+    }
     auto chosen = fastest_of(library, j.graphs[i], *std::move(images));
     if (!chosen) {
       why = std::move(chosen).error();

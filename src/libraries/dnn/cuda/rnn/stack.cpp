@@ -1,5 +1,7 @@
 #include "libraries/dnn/cuda/rnn/stack.hpp"
 
+#include "libraries/dnn/cuda/limits.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -59,15 +61,14 @@ bool stack_key::operator==(const stack_key& other) const noexcept {
          input == other.input && type == other.type && algorithm == other.algorithm;
 }
 
-// Up to the sizes for which cuDNN 9 has it in training; measured up to so many sequences. bf16 has
-// no kernels of its own for it. PERSIST_STATIC would be faster still for few sequences in f16.
+// Measured up to so many sequences. PERSIST_STATIC would be faster still for few sequences in f16.
 cudnnRNNAlgo_t preferred_algorithm(const stack_key& of, std::int64_t batch, bool whole) noexcept {
   constexpr std::int64_t most_sequences = 128;
-  const std::int64_t most_hidden = dnn::gates_of(of.network.cell) == 1 ? 256 : 128;
-  const bool small = of.network.hidden <= most_hidden && batch <= most_sequences;
-  const bool offered =
-      (of.type == dtype::f32 || of.type == dtype::f16) && of.network.projection == 0 && whole;
-  return small && offered ? CUDNN_RNN_ALGO_PERSIST_STATIC_SMALL_H : CUDNN_RNN_ALGO_STANDARD;
+  const dnn::rnn_network& n = of.network;
+  const bool small =
+      batch <= most_sequences && whole &&
+      limits::cudnn::has_small_rnn(dnn::gates_of(n.cell), n.hidden, n.projection, of.type);
+  return small ? CUDNN_RNN_ALGO_PERSIST_STATIC_SMALL_H : CUDNN_RNN_ALGO_STANDARD;
 }
 
 result<stacks*> stacks::of(lane& where) {

@@ -23,8 +23,8 @@ decomposition::method decomposition::choose(const wanted& what) const noexcept {
   switch (what.driver) {
     case svd_driver::qr:
       return method::qr;
-    case svd_driver::approximate:  // gesvda's vectors are not orthonormal where values are small
-    case svd_driver::polar:        // Xgesvdp's results are wrong where values differ much
+    case svd_driver::approximate:  // see limits::cusolver::approximate
+    case svd_driver::polar:        // see limits::cusolver::polar
     case svd_driver::jacobi:
     case svd_driver::automatic:
     case svd_driver::randomised:
@@ -77,7 +77,7 @@ result<void> decomposition::load(const any_tensor& a, std::uint32_t* flags, lane
     if (auto done = conjugate(a_, where); !done) return done;
   }
   auto set_aside = set_aside_not_finite(a_, part::all, flags, where);
-  // Of small and large numbers Xgesvd (cuSOLVER 12.0) loses digits.
+  // See limits::cusolver::range.
   return set_aside && method_ == method::qr ? scale_into_range(a_, part::all, scales_, where)
                                             : std::move(set_aside);
 }

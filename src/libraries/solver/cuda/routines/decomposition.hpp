@@ -1,6 +1,7 @@
 #pragma once
 
 #include "libraries/solver/cuda/cusolver.hpp"
+#include "libraries/solver/cuda/limits.hpp"
 #include "libraries/solver/cuda/matrices.hpp"
 #include "libraries/solver/cuda/workroom.hpp"
 
@@ -54,9 +55,9 @@ class decomposition {
   [[nodiscard]] bool has_vectors() const noexcept {
     return vectors_ != solver::singular_vectors::none;
   }
-  /// Without vectors, gesvdjBatched (cuSOLVER 12.0) faults or gives wrong values.
   [[nodiscard]] bool writes_vectors() const noexcept {
-    return has_vectors() || method_ == method::jacobi_at_once;
+    return has_vectors() || (method_ == method::jacobi_at_once &&
+                             !limits::cusolver::accepts_batches_without_vectors());
   }
   [[nodiscard]] bool full() const noexcept { return vectors_ == solver::singular_vectors::full; }
 

@@ -2,6 +2,7 @@
 
 #include "backend/cuda/context/failure.hpp"
 #include "libraries/solver/cuda/cusolver.hpp"
+#include "libraries/solver/cuda/limits.hpp"
 #include "libraries/solver/cuda/workroom.hpp"
 
 // All of it is marked deprecated, for a library that is not part of the toolkit.
@@ -176,7 +177,7 @@ result<int> sparse_lu(const sparse_matrix<T>& a, const T* b, T* x, T tolerance,
 
 namespace {
 
-/// Of a single column, with which cuSOLVER's routine on the host crashes.
+/// Of a single column: see limits::cusolver::single_column.
 template <class T>
 int project(const sparse_matrix<T>& a, const T* b, T* x, T tolerance) {
   double squares = 0;
@@ -199,7 +200,7 @@ template <class T>
 result<int> sparse_least_squares(const sparse_matrix<T>& a, const T* b, T* x, T tolerance,
                                  lane& where) {
   using functions = sparse_functions<T>;
-  if (a.columns == 1) return project(a, b, x, tolerance);
+  if (!limits::cusolver::accepts_columns(a.columns)) return project(a, b, x, tolerance);
   if (a.rows == a.columns) {
     auto bad = solve_there(functions::qr, functions::qr_name, a, b, x, tolerance,
                            as_cusolver(solver::ordering::automatic), where);

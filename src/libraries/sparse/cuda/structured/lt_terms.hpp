@@ -2,6 +2,7 @@
 
 #include "backend/lru_cache.hpp"
 #include "libraries/blaslt/requests/geometry.hpp"
+#include "libraries/sparse/cuda/limits.hpp"
 #include "libraries/sparse/requests/structured_rules.hpp"
 
 #include <cusparseLt.h>
@@ -45,11 +46,9 @@ struct lt_matrix {
     ld = as.ld;
   }
 
-  /// What cuSPARSELt 0.8 takes on an H100: multiples of 32 bytes for weights, and of 16 for others.
-  [[nodiscard]] bool suits(bool structured) const noexcept {
-    const std::int64_t unit = (structured ? 32 : 16) / std::min<std::int64_t>(size_of(type), 2);
-    return rows > 0 && columns > 0 && rows % unit == 0 && columns % unit == 0 && ld % unit == 0 &&
-           reinterpret_cast<std::uintptr_t>(first) % sparse::structured_alignment == 0;
+  [[nodiscard]] bool is_accepted(bool structured) const noexcept {
+    return rows > 0 && columns > 0 &&
+           limits::cusparse::accepts_structured({rows, columns, ld}, type, structured, first);
   }
 };
 
@@ -76,11 +75,11 @@ struct lt_product {
   }
 
   /// What is left is refused when it is described to the library.
-  [[nodiscard]] bool suits() const noexcept {
+  [[nodiscard]] bool is_accepted() const noexcept {
     // Where cuBLASLt has a bias of another type.
     const bool bias_fits = bias_type == d.type || weights.type == dtype::i8;
-    return bias_fits && weights.suits(true) && right.suits(false) && c.suits(false) &&
-           d.suits(false) &&
+    return bias_fits && weights.is_accepted(true) && right.is_accepted(false) &&
+           c.is_accepted(false) && d.is_accepted(false) &&
            reinterpret_cast<std::uintptr_t>(bias) % sparse::structured_alignment == 0;
   }
 

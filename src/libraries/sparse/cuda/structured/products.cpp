@@ -17,16 +17,10 @@ namespace {
 
 constexpr char attachment_key = 0;
 constexpr std::size_t most_plans = 128;
-/// Whether kernels are measured: some of cuSPARSELt 0.8 end with an illegal instruction on an H100
-/// in products of other extents and types, among them f16 with 1024 · 1056 · 1024. What is let
-/// through here ran.
+/// Whether kernels are measured.
 bool can_be_measured(const lt_product& p) noexcept {
-  constexpr std::int64_t least = 2048;
-  constexpr std::int64_t unit = 128;
-  for (const std::int64_t extent : {p.weights.rows, p.weights.columns, p.right.columns}) {
-    if (extent < least || extent % unit != 0) return false;
-  }
-  return p.d.type == dtype::bf16 && p.epilogue == blaslt::epilogue::none;
+  return limits::cusparse::accepts_measuring({p.weights.rows, p.weights.columns, p.right.columns},
+                                             p.d.type, p.epilogue != blaslt::epilogue::none);
 }
 
 class lt_handle {
@@ -94,7 +88,7 @@ class lane_products final : public structured_products {
   [[nodiscard]] std::optional<std::int64_t> scratch_for(const any_tensor& x) override {
     const lt_matrix weights = lt_weights(x);
     cusparseLtMatDescriptor_t described;
-    if (!weights.suits(true) ||
+    if (!weights.is_accepted(true) ||
         describe_weights(lt_, library_.native(), weights, described) != CUSPARSE_STATUS_SUCCESS) {
       return std::nullopt;
     }
@@ -128,7 +122,7 @@ class lane_products final : public structured_products {
   [[nodiscard]] result<bool> multiply(const sparse::structured_matmul& r,
                                       const std::byte* compressed, lane& where) override {
     const lt_product product(r);
-    if (!product.suits()) return false;
+    if (!product.is_accepted()) return false;
     auto key = product.plan_key();
     key.add(static_cast<std::int64_t>(r.tuning));
     const lt_plan::operands of = operands_of(r, compressed);

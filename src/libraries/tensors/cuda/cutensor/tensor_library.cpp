@@ -5,6 +5,7 @@
 #include "backend/cuda/context/failure.hpp"
 #include "libraries/tensors/cuda/cutensor/cutensor.hpp"
 #include "libraries/tensors/cuda/cutensor/status.hpp"
+#include "libraries/tensors/cuda/limits.hpp"
 
 #include <algorithm>
 #include <complex>
@@ -79,11 +80,8 @@ std::uint32_t row_alignment(const any_tensor& t) noexcept {
   return static_cast<std::uint32_t>(bits & ~(bits - 1));
 }
 
-/// With cuTENSOR 2.3 on an H100 contractions and sums ended in a misaligned address, some of those
-/// whose rows begin at other addresses, whatever it was told of their alignment.
-bool lies_well(const any_tensor& t) noexcept {
-  constexpr std::uint32_t vector_bytes = 16;
-  return row_alignment(t) >= vector_bytes;
+bool is_accepted(const any_tensor& t) noexcept {
+  return limits::cutensor::accepts_rows(row_alignment(t));
 }
 
 /// An object of the library's, which one of its functions ends.
@@ -111,7 +109,7 @@ class lane_plan final : public tensor_plan {
 
   /// False where the library does not take it.
   [[nodiscard]] bool make(const named_sum& s) {
-    if (!std::ranges::all_of(s.tensors, lies_well)) return false;
+    if (!std::ranges::all_of(s.tensors, is_accepted)) return false;
     std::deque<held<cutensorTensorDescriptor_t>> tensors;
     for (const any_tensor& t : s.tensors) {
       auto& made = tensors.emplace_back(all_.destroy_tensor);
