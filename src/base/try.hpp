@@ -25,10 +25,14 @@ inline void value_of(result<void>&&) noexcept {}
 /// with g++ 12, clang 19 and nvcc 13). Which of the other arguments of a call have been evaluated
 /// by then is unspecified, so none of them may have a side effect that matters.
 ///
-/// Do not nest one TRY in another: `-Wshadow` refuses it, and nvcc's front end crashes.
-#define TRY(...)                                                 \
-  __extension__({                                                \
-    auto&& troupe_tried = (__VA_ARGS__);                         \
-    if (!troupe_tried) return ::std::move(troupe_tried).error(); \
-    ::troupe::detail::value_of(::std::move(troupe_tried));       \
+/// Do not write one TRY directly in the argument of another: nvcc's front end crashes. In the body
+/// of a lambda that is an argument it may stand.
+#define TRY(...) TROUPE_TRY_COUNTED(__COUNTER__, __VA_ARGS__)
+// A name of its own for each, so that one in a lambda shadows none.
+#define TROUPE_TRY_COUNTED(number, ...) TROUPE_TRY_NAMED(number, __VA_ARGS__)
+#define TROUPE_TRY_NAMED(number, ...)                                \
+  __extension__({                                                    \
+    auto&& tried_##number = (__VA_ARGS__);                           \
+    if (!tried_##number) return ::std::move(tried_##number).error(); \
+    ::troupe::detail::value_of(::std::move(tried_##number));         \
   })
