@@ -1,7 +1,7 @@
 #include "libraries/fft/cuda/callback_plan.hpp"
 
+#include "backend/cuda/context/call_frame.hpp"
 #include "backend/cuda/context/failure.hpp"
-#include "backend/cuda/context/pieces.hpp"
 #include "libraries/elementwise/cuda/compiled/compilation.hpp"
 #include "libraries/elementwise/cuda/kernel_plan.hpp"
 #include "libraries/fft/cuda/operand_moves.hpp"
@@ -42,26 +42,23 @@ cufftXtCallbackType callback_type(bool loads, dtype precision, bool complex) noe
 
 result<void> make_plan(const plan_order& order) {
   // Lanes use the device's primary context, and so does this thread from now on.
-  if (auto set = check(cudaSetDevice(order.device), "cudaSetDevice"); !set) return set;
-  const auto architecture = current_architecture();
-  if (!architecture) return architecture.error();
+  TRY(check(cudaSetDevice(order.device), "cudaSetDevice"));
+  const auto architecture = TRY(current_architecture());
   // Both at once; then they are waited for, by a thread that has nothing else to do.
   std::vector<future<jit::binary>> compiled;
   compiled.reserve(order.callbacks.size());
   for (const auto& one : order.callbacks) {
     compiled.push_back(compile(one->name + ".cu", callback_source(one->program, one->name),
-                               *architecture, jit::image_kind::lto_ir));
+                               architecture, jit::image_kind::lto_ir));
   }
   std::vector<cufft_callback> callbacks;
   for (std::size_t i = 0; i < compiled.size(); ++i) {
-    auto made = compiled[i].get_result();
-    if (!made) return std::move(made).error();
+    auto made = TRY(compiled[i].get_result());
     const plan_order::callback& one = *order.callbacks[i];
-    callbacks.push_back({one.name, std::move(made->image), one.type, one.info});
+    callbacks.push_back({one.name, std::move(made.image), one.type, one.info});
   }
-  auto plan = cufft_plan::make(order.transform, order.layout, nullptr, callbacks);
-  if (!plan) return std::move(plan).error();
-  order.into->plan.emplace(*std::move(plan));
+  auto plan = TRY(cufft_plan::make(order.transform, order.layout, nullptr, callbacks));
+  order.into->plan.emplace(std::move(plan));
   return {};
 }
 
@@ -80,10 +77,9 @@ void callback_run::add_side(side& to, const callback_program& program) {
 result<callback_run> callback_run::order(const fft::transform& t, const fft::request_fields& r,
                                          const elementwise::function& store,
                                          const std::shared_ptr<caller_info>& places) {
-  auto layout = callback_layout::of(t, r);
-  if (!layout) return std::move(layout).error();
+  auto layout = TRY(callback_layout::of(t, r));
   callback_run made;
-  made.layout_ = *std::move(layout);
+  made.layout_ = std::move(layout);
   auto order = std::make_shared<plan_order>();
   const auto add = [&](side& to, const elementwise::function& f, bool loads) -> result<void> {
     if (!fft::given(f)) return {};
@@ -106,12 +102,10 @@ result<callback_run> callback_run::order(const fft::transform& t, const fft::req
     order->callbacks.push_back(std::move(held));
     return {};
   };
-  if (auto done = add(made.load_, r.load, true); !done) return std::move(done).error();
-  if (auto done = add(made.store_, store, false); !done) return std::move(done).error();
+  TRY(add(made.load_, r.load, true));
+  TRY(add(made.store_, store, false));
 
-  if (auto got = check(cudaGetDevice(&order->device), "cudaGetDevice"); !got) {
-    return std::move(got).error();
-  }
+  TRY(check(cudaGetDevice(&order->device), "cudaGetDevice"));
   long* const place = places->take();
   if (place == nullptr) {
     return error{.code = errc::out_of_memory, .message = "all places for callbacks are taken"};
@@ -153,39 +147,29 @@ result<void> callback_run::run(const fft::transform& t, const fft::request_field
                                const elementwise::function& store, lane& where) {
   cufft_plan& plan = *plan_->plan;
   if (!on_stream_) {
-    if (auto done = plan.set_stream(where.stream()); !done) return done;
+    TRY(plan.set_stream(where.stream()));
     on_stream_ = true;
   }
   const callback_layout& as = layout_;
-  pieces all;
-  const std::size_t work_at = all.add(static_cast<std::int64_t>(plan.work_bytes()));
-  const std::size_t out_at = all.add(as.room_out ? bytes_of(as.out) : 0);
+  call_frame c(where);
+  const auto room_out = c.bytes(as.room_out ? bytes_of(as.out) : 0);
   // Numbers that load makes lie nowhere. cuFFT gets another address than that of its output, which
   // would mean in place.
   constexpr std::int64_t nowhere = 256;
   const bool loads_apart = r.loads() && !as.in_place;
-  const std::size_t in_at = all.add(as.room_in ? bytes_of(as.in) : loads_apart ? nowhere : 0);
-  std::byte* room = nullptr;
-  if (all.bytes() > 0) {
-    auto memory = where.workspace(all.bytes());
-    if (!memory) return std::move(memory).error();
-    room = memory->data();
-  }
-  const any_tensor source = as.room_in || loads_apart ? packed_like(as.in, room + in_at) : r.in;
-  const any_tensor target = as.room_out ? packed_like(as.out, room + out_at) : r.out;
-  if (as.copy_in) {
-    if (auto done = enqueue_copy(r.in, source, where.stream()); !done) return done;
-  }
+  const auto room_in = c.bytes(as.room_in ? bytes_of(as.in) : loads_apart ? nowhere : 0);
+  c.share(plan.work_bytes());
+  TRY(c.begin());
+  const any_tensor source = as.room_in || loads_apart ? packed_like(as.in, room_in) : r.in;
+  const any_tensor target = as.room_out ? packed_like(as.out, room_out) : r.out;
+  if (as.copy_in) TRY(enqueue_copy(r.in, source, where.stream()));
   if (load_.given) set_words(load_, fft::load_map(r, source), true);
   if (store_.given) set_words(store_, fft::map_of(store, target, r.store_operands, r.out), false);
   if (words_ != written_) {
-    if (auto done = enqueue_words(words_, plan_->place, where.stream()); !done) return done;
+    TRY(enqueue_words(words_, plan_->place, where.stream()));
     written_ = words_;
   }
-  if (auto done = plan.run(source.address(), target.address(), as.what.direction, room + work_at);
-      !done) {
-    return done;
-  }
+  TRY(plan.run(source.address(), target.address(), as.what.direction, c.shared()));
   return store_.given ? result<void>() : enqueue_finish(t, r, target, as.copy_out, where);
 }
 

@@ -2,6 +2,7 @@
 
 #include "backend/cuda/context/turn_timer.hpp"
 #include "backend/lru_cache.hpp"
+#include "base/try.hpp"
 #include "libraries/elementwise/cuda/compiled/compilation.hpp"
 #include "libraries/elementwise/cuda/key_words.hpp"
 #include "libraries/fft/cuda/callback_plan.hpp"
@@ -83,11 +84,7 @@ constexpr char attachment_key = 0;
 void order(known_request& known, lane_state& state, const fft::transform& t,
            const fft::request_fields& r, const elementwise::function& store) {
   const auto made = [&]() -> result<callback_run> {
-    if (!state.places) {
-      auto places = caller_info::make();
-      if (!places) return std::move(places).error();
-      state.places = *std::move(places);
-    }
+    if (!state.places) state.places = TRY(caller_info::make());
     return callback_run::order(t, r, store, state.places);
   };
   if (auto run = made()) {

@@ -1,4 +1,5 @@
 #include "backend/cuda/context/launch.cuh"
+#include "base/try.hpp"
 #include "libraries/fft/cuda/caller_info.hpp"
 
 #include <algorithm>
@@ -24,9 +25,7 @@ constexpr std::size_t place_bytes = (caller_info::most_words * sizeof(long) + 25
 result<std::shared_ptr<caller_info>> caller_info::make() {
   std::shared_ptr<caller_info> made(new caller_info);
   void* memory = nullptr;
-  if (auto done = check(cudaMalloc(&memory, most_places * place_bytes), "cudaMalloc"); !done) {
-    return std::move(done).error();
-  }
+  TRY(check(cudaMalloc(&memory, most_places * place_bytes), "cudaMalloc"));
   made->memory_ = static_cast<std::byte*>(memory);
   for (std::size_t i = 0; i < most_places; ++i)
     made->free_.push_back(reinterpret_cast<long*>(made->memory_ + i * place_bytes));

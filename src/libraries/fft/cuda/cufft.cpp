@@ -1,6 +1,7 @@
 #include "libraries/fft/cuda/cufft.hpp"
 
 #include "backend/cuda/context/failure.hpp"
+#include "base/try.hpp"
 #include "libraries/fft/cuda/status.hpp"
 #include "libraries/fft/shared/plan_cache.hpp"
 
@@ -66,39 +67,28 @@ result<cufft_plan> cufft_plan::make(const fft::transform& t, const advanced_layo
                                     cudaStream_t stream,
                                     std::span<const cufft_callback> callbacks) {
   cufftHandle handle = CUFFT_PLAN_NULL;
-  if (auto done = check(cufftCreate(&handle), "cufftCreate", stream); !done) {
-    return std::move(done).error();
-  }
+  TRY(check(cufftCreate(&handle), "cufftCreate", stream));
   cufft_plan made(handle, stream);
   // cuFFT would wait for the device where it allocated by itself.
-  if (auto done = check(cufftSetAutoAllocation(handle, 0), "cufftSetAutoAllocation", stream);
-      !done) {
-    return std::move(done).error();
-  }
+  TRY(check(cufftSetAutoAllocation(handle, 0), "cufftSetAutoAllocation", stream));
   for (const cufft_callback& one : callbacks) {
     void* info = one.info;
-    if (auto done = check(cufftXtSetJITCallback(handle, one.name.c_str(), one.code.data(),
-                                                one.code.size(), one.type, &info),
-                          "cufftXtSetJITCallback", stream);
-        !done) {
-      return std::move(done).error();
-    }
+    TRY(check(cufftXtSetJITCallback(handle, one.name.c_str(), one.code.data(), one.code.size(),
+                                    one.type, &info),
+              "cufftXtSetJITCallback", stream));
   }
   long_array lengths{};
   for (std::size_t d = 0; d < lengths.size(); ++d)
     lengths[d] = t.axes[d].n;
   long_array in = as_longs(as.in.embed);
   long_array out = as_longs(as.out.embed);
-  if (auto done = check(cufftXtMakePlanMany(handle, t.rank, lengths.data(), in.data(), as.in.stride,
-                                            as.in.distance, as_cuda(t.precision, t.in_is_complex()),
-                                            out.data(), as.out.stride, as.out.distance,
-                                            as_cuda(t.precision, t.out_is_complex()), as.batch,
-                                            &made.work_bytes_, as_cuda(t.precision, true)),
-                        "cufftXtMakePlanMany", stream);
-      !done) {
-    return std::move(done).error();
-  }
-  if (auto done = made.set_stream(stream); !done) return std::move(done).error();
+  TRY(check(
+      cufftXtMakePlanMany(handle, t.rank, lengths.data(), in.data(), as.in.stride, as.in.distance,
+                          as_cuda(t.precision, t.in_is_complex()), out.data(), as.out.stride,
+                          as.out.distance, as_cuda(t.precision, t.out_is_complex()), as.batch,
+                          &made.work_bytes_, as_cuda(t.precision, true)),
+      "cufftXtMakePlanMany", stream));
+  TRY(made.set_stream(stream));
   return made;
 }
 
@@ -115,9 +105,7 @@ result<void> cufft_plan::run(std::byte* in, std::byte* out, fft::direction direc
                              std::byte* work) const {
   // The lane's workspace moves when it grows, so each call says where it is.
   if (work_bytes_ > 0) {
-    if (auto done = check(cufftSetWorkArea(handle_, work), "cufftSetWorkArea", stream_); !done) {
-      return done;
-    }
+    TRY(check(cufftSetWorkArea(handle_, work), "cufftSetWorkArea", stream_));
   }
   const int sign = direction == fft::direction::forward ? CUFFT_FORWARD : CUFFT_INVERSE;
   return check(cufftXtExec(handle_, in, out, sign), "cufftXtExec", stream_);
@@ -128,9 +116,8 @@ result<const cufft_plan*> plan_for(lane& where, const fft::transform& t,
   plan_cache& plans = plans_of(where);
   const fft::plan_key key = key_of(t, as);
   if (const cufft_plan* kept = plans.find(key)) return kept;
-  auto made = cufft_plan::make(t, as, where.stream());
-  if (!made) return std::move(made).error();
-  return &plans.add(key, *std::move(made), fft::plan_bytes(t));
+  auto made = TRY(cufft_plan::make(t, as, where.stream()));
+  return &plans.add(key, std::move(made), fft::plan_bytes(t));
 }
 
 }  // namespace troupe::cuda

@@ -2,6 +2,7 @@
 
 #include "backend/cuda/context/executor.hpp"
 #include "backend/operation_of.hpp"
+#include "base/try.hpp"
 #include "libraries/fft/cuda/scale.hpp"
 #include "libraries/memory/cuda/kernels.hpp"
 
@@ -31,7 +32,7 @@ result<void> enqueue_finish(const fft::transform& t, const fft::request_fields& 
   if (t.factor != 1) {
     if (r.stores()) scaled = fft::scaled_store(r, t.factor, t.out_is_complex());
     if (!scaled) {
-      if (auto done = enqueue_scale(target, t.factor, where.stream()); !done) return done;
+      TRY(enqueue_scale(target, t.factor, where.stream()));
     }
   }
   if (r.stores()) {

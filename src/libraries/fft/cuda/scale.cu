@@ -1,4 +1,5 @@
 #include "backend/cuda/context/launch.cuh"
+#include "base/try.hpp"
 #include "libraries/fft/cuda/scale.hpp"
 #include "libraries/memory/cuda/small_floats.cuh"
 #include "libraries/memory/cuda/strided.cuh"
@@ -88,9 +89,7 @@ result<void> enqueue_scale(const any_tensor& t, double factor, cudaStream_t stre
 result<void> load_scale_kernels() {
   for (const dtype type :
        {dtype::f32, dtype::f64, dtype::c64, dtype::c128, dtype::f16, dtype::bf16}) {
-    auto loaded =
-        with_element(type, []<class Element>(Element) { return load(scale_elements<Element>); });
-    if (!loaded) return loaded;
+    TRY(with_element(type, []<class Element>(Element) { return load(scale_elements<Element>); }));
   }
   return {};
 }

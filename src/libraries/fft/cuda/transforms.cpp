@@ -1,6 +1,6 @@
 #include "libraries/fft/cuda/transforms.hpp"
 
-#include "backend/cuda/context/pieces.hpp"
+#include "backend/cuda/context/call_frame.hpp"
 #include "libraries/fft/cuda/advanced_layout.hpp"
 #include "libraries/fft/cuda/callbacks.hpp"
 #include "libraries/fft/cuda/cufft.hpp"
@@ -82,10 +82,7 @@ result<void> run_all(const cufft_plan& plan, const preparation& as, std::byte* i
       from += at[d] * as.layout.outer[d].in;
       to += at[d] * as.layout.outer[d].out;
     }
-    if (auto done = plan.run(in + from * in_bytes, out + to * out_bytes, as.what.direction, work);
-        !done) {
-      return done;
-    }
+    TRY(plan.run(in + from * in_bytes, out + to * out_bytes, as.what.direction, work));
     std::size_t d = ranks;
     while (d > 0 && ++at[d - 1] == as.layout.outer[d - 1].n)
       at[--d] = 0;
@@ -96,33 +93,23 @@ result<void> run_all(const cufft_plan& plan, const preparation& as, std::byte* i
 /// Functions run before and after the transform.
 result<void> run_in_passes(const fft::transform& t, const fft::request_fields& r, lane& where) {
   const preparation as(t, r);
-  auto plan = plan_for(where, as.what, as.layout);
-  if (!plan) return std::move(plan).error();
+  const auto plan = TRY(plan_for(where, as.what, as.layout));
 
-  // One piece for all: functions run as maps, which ask for no workspace of their own.
-  pieces all;
-  const std::size_t work_at = all.add(static_cast<std::int64_t>((*plan)->work_bytes()));
-  const std::size_t out_at = all.add(as.copy_out ? bytes_of(as.out) : 0);
+  // Functions run as maps, which ask for no workspace of their own.
+  call_frame c(where);
   const bool own_in = as.copy_in && !as.in_target;
-  const std::size_t in_at = all.add(own_in ? bytes_of(as.in) : 0);
-  std::byte* room = nullptr;
-  if (all.bytes() > 0) {
-    auto memory = where.workspace(all.bytes());
-    if (!memory) return std::move(memory).error();
-    room = memory->data();
-  }
-  const any_tensor target = as.copy_out ? packed_like(as.out, room + out_at) : r.out;
-  const any_tensor source = as.in_target ? target
-                            : own_in     ? packed_like(as.in, room + in_at)
-                                         : r.in;
+  const auto own_target = c.bytes(as.copy_out ? bytes_of(as.out) : 0);
+  const auto own_source = c.bytes(own_in ? bytes_of(as.in) : 0);
+  c.share(plan->work_bytes());
+  TRY(c.begin());
+  const any_tensor target = as.copy_out ? packed_like(as.out, own_target) : r.out;
+  const any_tensor source = as.in_target ? target : own_in ? packed_like(as.in, own_source) : r.in;
   if (r.loads()) {
-    if (auto done = enqueue_map(fft::load_map(r, source), where); !done) return done;
+    TRY(enqueue_map(fft::load_map(r, source), where));
   } else if (own_in) {
-    if (auto done = enqueue_copy(r.in, source, where.stream()); !done) return done;
+    TRY(enqueue_copy(r.in, source, where.stream()));
   }
-  if (auto done = run_all(**plan, as, source.address(), target.address(), room + work_at); !done) {
-    return done;
-  }
+  TRY(run_all(*plan, as, source.address(), target.address(), c.shared()));
   return enqueue_finish(t, r, target, as.copy_out, where);
 }
 

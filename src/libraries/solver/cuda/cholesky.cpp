@@ -1,4 +1,5 @@
 #include "backend/cuda/context/executor.hpp"
+#include "base/try.hpp"
 #include "libraries/solver/cuda/kernels/outcomes.hpp"
 #include "libraries/solver/cuda/kernels/shaping.hpp"
 #include "libraries/solver/cuda/routines/batches.hpp"
@@ -32,18 +33,15 @@ result<void> clear_info(const any_tensor& info, lane& where) {
 /// cuSOLVER does not say.
 struct factoring {
   const cusolver_lane& solver;
-  const workroom& room;
+  const call_frame& frame;
   const matrices& m;
   bool upper;
   std::int32_t* info;
   void** list;  ///< null: one by one
 
   [[nodiscard]] result<void> run(lane& where) const {
-    if (is_complex(m.type)) {
-      auto done = shape_triangle(m, {.real_diagonal = true}, where);
-      if (!done) return done;
-    }
-    if (auto done = call(where); !done) return done;
+    if (is_complex(m.type)) TRY(shape_triangle(m, {.real_diagonal = true}, where));
+    TRY(call(where));
     return find_nan_on_diagonal(m, info, where);
   }
 
@@ -51,150 +49,110 @@ struct factoring {
   [[nodiscard]] result<void> call(lane& where) const {
     if (list == nullptr) {
       return for_each_matrix(m.count, [&](std::int64_t matrix) {
-        return potrf({solver, room, m, matrix, info + matrix}, upper);
+        return potrf({solver, frame, m, matrix, info + matrix}, upper);
       });
     }
     const listed all{m, list};
-    if (auto done = write_list(all, where); !done) return done;
+    TRY(write_list(all, where));
     return potrf_batched(all, upper, info, where);
   }
 };
 
 result<void> run_potrf(const solver::potrf& r, lane& where, late_failure failure) {
   if (r.a.empty()) return clear_info(r.info, where);
-  auto solver = cusolver_of(where);
-  if (!solver) return std::move(solver).error();
-  workroom room;
-  staged factor(r.factor, place::either, room.parts());
+  const auto solver = TRY(cusolver_of(where));
+  call_frame c(where);
+  staged factor(c, r.factor, place::either, {.reads = &r.a, .writes = true});
   const bool upper = is_upper(*factor, r.uplo);
   const std::int64_t count = factor->count;
   // In place the other triangle stays; cuSOLVER's routine for many matrices at once writes there.
   const bool in_place = r.a.same_view(r.factor);
   const bool at_once = !in_place && is_batch_of_small(count, factor->rows);
-  const std::size_t info_at = room.add(count * i32_bytes);
-  const std::size_t list_at = at_once ? room.add(list_bytes(count)) : 0;
-  if (!at_once) {
-    auto bytes = potrf_bytes(**solver, *factor, upper, r.factor.address());
-    if (!bytes) return std::move(bytes).error();
-    room.add_routine(*bytes);
-  }
-  if (auto taken = room.take(where); !taken) return taken;
-  factor.place_in(room.base());
-  auto* const info = room.at<std::int32_t>(info_at);
-  if (auto done = factor.load(r.a, where); !done) return done;
-  const factoring work{**solver, room, *factor,
-                       upper,    info, at_once ? room.at<void*>(list_at) : nullptr};
-  if (auto done = work.run(where); !done) return done;
-  if (!in_place) {
-    auto done = shape_triangle(*factor, {.upper = upper, .zero_other = true}, where);
-    if (!done) return done;
-  }
-  if (auto done = factor.store(where); !done) return done;
+  const auto info = c.array<std::int32_t>(count);
+  const auto list = c.array<void*>(at_once ? count : 0);
+  if (!at_once) c.share(TRY(potrf_bytes(*solver, *factor, upper, r.factor.address())));
+  TRY(c.begin());
+  const factoring work{*solver, c, *factor, upper, info, at_once ? list.get() : nullptr};
+  TRY(work.run(where));
+  if (!in_place) TRY(shape_triangle(*factor, {.upper = upper, .zero_other = true}, where));
+  TRY(c.end());
   return report({.info = info, .count = count, .words = solver::bad_minor}, r.info, r.a, failure,
                 where);
 }
 
 result<void> run_potrs(const solver::potrs& r, lane& where) {
   if (r.factor.empty() || r.x.empty()) return {};
-  auto solver = cusolver_of(where);
-  if (!solver) return std::move(solver).error();
-  workroom room;
-  staged factor(r.factor, readable(r.factor), room.parts());
-  staged x(r.x, place::columns, room.parts());
+  const auto solver = TRY(cusolver_of(where));
+  call_frame c(where);
+  staged factor(c, r.factor, readable(r.factor), {.reads = &r.factor});
+  staged x(c, r.x, place::columns, {.reads = &r.b, .writes = true});
   const bool upper = is_upper(*factor, r.uplo);
   const std::int64_t count = x->count;
   const bool at_once = is_batch_of_small(count, x->rows);
-  const std::size_t info_at = room.add(i32_bytes);
-  const std::size_t lists_at = at_once ? room.add(2 * list_bytes(count)) : 0;
-  if (auto taken = room.take(where); !taken) return taken;
-  factor.place_in(room.base());
-  x.place_in(room.base());
-  if (auto done = factor.load(r.factor, where); !done) return done;
-  if (auto done = x.load(r.b, where); !done) return done;
+  const auto info = c.array<std::int32_t>(1);
+  const auto lists = c.array<void*>(at_once ? 2 * count : 0);
+  TRY(c.begin());
   if (at_once) {
-    const listed factored{*factor, room.at<void*>(lists_at)};
-    const listed solved{*x, room.at<void*>(lists_at) + count};
-    if (auto done = write_list(factored, where); !done) return done;
-    if (auto done = write_list(solved, where); !done) return done;
-    if (auto done = potrs_batched(factored, upper, solved, where); !done) return done;
+    const listed factored{*factor, lists};
+    const listed solved{*x, lists + count};
+    TRY(write_list(factored, where));
+    TRY(write_list(solved, where));
+    TRY(potrs_batched(factored, upper, solved, where));
   } else {
-    auto done = for_each_matrix(count, [&](std::int64_t matrix) {
-      return potrs({**solver, room, *factor, matrix, room.at<std::int32_t>(info_at)}, upper, *x);
-    });
-    if (!done) return done;
+    TRY(for_each_matrix(count, [&](std::int64_t matrix) {
+      return potrs({*solver, c, *factor, matrix, info}, upper, *x);
+    }));
   }
-  return x.store(where);
+  return c.end();
 }
 
 // Apart from what the request writes, which a singular factor leaves as it is.
 result<void> run_potri(const solver::potri& r, lane& where, late_failure failure) {
   if (r.factor.empty()) return clear_info(r.info, where);
-  auto solver = cusolver_of(where);
-  if (!solver) return std::move(solver).error();
-  workroom room;
-  staged inverse(r.inverse, place::copy, room.parts());
+  const auto solver = TRY(cusolver_of(where));
+  call_frame c(where);
+  staged inverse(c, r.inverse, place::copy, {.reads = &r.factor, .writes = true});
   const bool upper = is_upper(*inverse, r.uplo);
   const std::int64_t count = inverse->count;
-  const std::size_t info_at = room.add((count + 1) * i32_bytes);
-  auto bytes = potri_bytes(**solver, *inverse, upper, r.factor.address());
-  if (!bytes) return std::move(bytes).error();
-  room.add_routine(*bytes);
-  if (auto taken = room.take(where); !taken) return taken;
-  inverse.place_in(room.base());
-  auto* const info = room.at<std::int32_t>(info_at);
-  if (auto done = inverse.load(r.factor, where); !done) return done;
-  if (auto done = find_zero_on_diagonal(*inverse, info, where); !done) return done;
-  auto inverted = for_each_matrix(count, [&](std::int64_t matrix) {
-    return potri({**solver, room, *inverse, matrix, info + count}, upper);
-  });
-  if (!inverted) return inverted;
-  if (auto done = mirror_triangle(*inverse, upper, where); !done) return done;
-  if (auto done = restore_where_failed(*inverse, r.inverse, info, where); !done) return done;
-  if (auto done = inverse.store(where); !done) return done;
+  const auto info = c.array<std::int32_t>(count + 1);
+  c.share(TRY(potri_bytes(*solver, *inverse, upper, r.factor.address())));
+  TRY(c.begin());
+  TRY(find_zero_on_diagonal(*inverse, info, where));
+  TRY(for_each_matrix(count, [&](std::int64_t matrix) {
+    return potri({*solver, c, *inverse, matrix, info + count}, upper);
+  }));
+  TRY(mirror_triangle(*inverse, upper, where));
+  TRY(restore_where_failed(*inverse, r.inverse, info, where));
+  TRY(c.end());
   return report({.info = info, .count = count, .words = solver::zero_diagonal}, r.info, r.factor,
                 failure, where);
 }
 
 result<void> run_posv(const solver::posv& r, lane& where, late_failure failure) {
   if (r.a.empty()) return clear_info(r.info, where);
-  auto solver = cusolver_of(where);
-  if (!solver) return std::move(solver).error();
-  workroom room;
-  staged factor(r.a, place::copy, room.parts());
-  staged x(r.x, place::columns, room.parts());
+  const auto solver = TRY(cusolver_of(where));
+  call_frame c(where);
+  staged factor(c, r.a, place::copy, {.reads = &r.a});
+  staged x(c, r.x, place::columns, {.reads = &r.b, .writes = true});
   const bool upper = r.uplo == blas::uplo::upper;
   const std::int64_t count = factor->count;
   const bool at_once = is_batch_of_small(count, factor->rows);
-  const std::size_t info_at = room.add((count + 1) * i32_bytes);
-  const std::size_t lists_at = at_once ? room.add(2 * list_bytes(count)) : 0;
-  if (!at_once) {
-    auto bytes = potrf_bytes(**solver, *factor, upper, r.a.address());
-    if (!bytes) return std::move(bytes).error();
-    room.add_routine(*bytes);
+  const auto info = c.array<std::int32_t>(count + 1);
+  const auto lists = c.array<void*>(at_once ? 2 * count : 0);
+  if (!at_once) c.share(TRY(potrf_bytes(*solver, *factor, upper, r.a.address())));
+  TRY(c.begin());
+  const factoring work{*solver, c, *factor, upper, info, at_once ? lists.get() : nullptr};
+  TRY(work.run(where));
+  if (!r.x.empty() && at_once) {
+    const listed solved{*x, lists + count};
+    TRY(write_list(solved, where));
+    TRY(potrs_batched({*factor, lists}, upper, solved, where));
+  } else if (!r.x.empty()) {
+    TRY(for_each_matrix(count, [&](std::int64_t matrix) {
+      return potrs({*solver, c, *factor, matrix, info + count}, upper, *x);
+    }));
   }
-  if (auto taken = room.take(where); !taken) return taken;
-  factor.place_in(room.base());
-  x.place_in(room.base());
-  auto* const info = room.at<std::int32_t>(info_at);
-  if (auto done = factor.load(r.a, where); !done) return done;
-  if (auto done = x.load(r.b, where); !done) return done;
-  void** const lists = at_once ? room.at<void*>(lists_at) : nullptr;
-  const factoring work{**solver, room, *factor, upper, info, lists};
-  if (auto done = work.run(where); !done) return done;
-  if (!r.x.empty()) {
-    if (at_once) {
-      const listed solved{*x, lists + count};
-      if (auto done = write_list(solved, where); !done) return done;
-      auto done = potrs_batched({*factor, lists}, upper, solved, where);
-      if (!done) return done;
-    } else {
-      auto done = for_each_matrix(count, [&](std::int64_t matrix) {
-        return potrs({**solver, room, *factor, matrix, info + count}, upper, *x);
-      });
-      if (!done) return done;
-    }
-    if (auto done = x.store(where); !done) return done;
-  }
+  TRY(c.end());
   return report({.info = info, .count = count, .words = solver::bad_minor}, r.info, r.a, failure,
                 where);
 }

@@ -1,6 +1,7 @@
 #include "libraries/solver/cuda/cusolver.hpp"
 
 #include "backend/cuda/context/failure.hpp"
+#include "base/try.hpp"
 #include "libraries/solver/cuda/status.hpp"
 
 #include <memory>
@@ -39,22 +40,12 @@ result<std::shared_ptr<attached>> attach(lane& where) {
   auto made = std::make_shared<attached>();
   cusolver_lane& all = made->all;
   all.stream = where.stream();
-  auto done = make_handle(all);
-  if (done) {
-    done = check(cusolverDnSetStream(all.handle, all.stream), "cusolverDnSetStream", all.stream);
-  }
-  if (done) {
-    done = check(cusolverDnCreateParams(&all.parameters), "cusolverDnCreateParams", all.stream);
-  }
-  if (done) {
-    done = check(cusolverDnCreateSyevjInfo(&all.jacobi_eigen), "cusolverDnCreateSyevjInfo",
-                 all.stream);
-  }
-  if (done) {
-    done = check(cusolverDnCreateGesvdjInfo(&all.jacobi_svd), "cusolverDnCreateGesvdjInfo",
-                 all.stream);
-  }
-  if (!done) return std::move(done).error();
+  TRY(make_handle(all));
+  TRY(check(cusolverDnSetStream(all.handle, all.stream), "cusolverDnSetStream", all.stream));
+  TRY(check(cusolverDnCreateParams(&all.parameters), "cusolverDnCreateParams", all.stream));
+  TRY(check(cusolverDnCreateSyevjInfo(&all.jacobi_eigen), "cusolverDnCreateSyevjInfo", all.stream));
+  TRY(check(cusolverDnCreateGesvdjInfo(&all.jacobi_svd), "cusolverDnCreateGesvdjInfo", all.stream));
+
   return made;
 }
 
@@ -63,9 +54,8 @@ result<std::shared_ptr<attached>> attach(lane& where) {
 result<const cusolver_lane*> cusolver_of(lane& where) {
   std::shared_ptr<void>& place = where.attachment(&attachment_key);
   if (!place) {
-    auto made = attach(where);
-    if (!made) return std::move(made).error();
-    place = *std::move(made);
+    auto made = TRY(attach(where));
+    place = std::move(made);
   }
   return &static_cast<const attached*>(place.get())->all;
 }

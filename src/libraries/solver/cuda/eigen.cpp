@@ -1,4 +1,5 @@
 #include "backend/cuda/context/executor.hpp"
+#include "base/try.hpp"
 #include "libraries/solver/cuda/call.hpp"
 #include "libraries/solver/cuda/kernels/outcomes.hpp"
 #include "libraries/solver/cuda/kernels/shaping.hpp"
@@ -9,8 +10,6 @@
 
 namespace troupe::cuda {
 namespace {
-
-using place = staged::place;
 
 constexpr std::int64_t i32_bytes = size_of(dtype::i32);
 
@@ -27,25 +26,23 @@ struct right_problem {
   [[nodiscard]] result<routine_bytes> bytes(const void* like) const {
     routine_bytes said;
     const cudaDataType type = as_cuda(a.type);
-    auto asked =
-        check(cusolverDnXgeev_bufferSize(
+    TRY(check(cusolverDnXgeev_bufferSize(
                   solver.handle, solver.parameters, CUSOLVER_EIG_MODE_NOVECTOR,
                   CUSOLVER_EIG_MODE_VECTOR, a.rows, type, like, a.ld, as_cuda(complex_of(a.type)),
                   like, type, nullptr, a.rows, type, like, a.rows, type, &said.device, &said.host),
-              "cusolverDnXgeev_bufferSize", solver.stream);
-    if (!asked) return std::move(asked).error();
+              "cusolverDnXgeev_bufferSize", solver.stream));
     return said;
   }
   /// The matrix is lost. `v`: packed, as many as there are matrices.
-  [[nodiscard]] result<void> run(const workroom& room, std::int64_t b, std::byte* w,
+  [[nodiscard]] result<void> run(const call_frame& c, std::int64_t b, std::byte* w,
                                  const matrices& v, std::int32_t* info) const {
-    const routine_bytes& bytes = room.routine();
+    const routine_bytes& bytes = c.shared_bytes();
     const cudaDataType type = as_cuda(a.type);
     return check(
         cusolverDnXgeev(solver.handle, solver.parameters, CUSOLVER_EIG_MODE_NOVECTOR,
                         CUSOLVER_EIG_MODE_VECTOR, a.rows, type, a.at(b), a.ld,
                         as_cuda(complex_of(a.type)), w, type, nullptr, a.rows, type, v.at(b), v.ld,
-                        type, room.device(), bytes.device, room.host(), bytes.host, info),
+                        type, c.shared(), bytes.device, c.shared_host(), bytes.host, info),
         "cusolverDnXgeev", solver.stream);
   }
 };
@@ -60,83 +57,58 @@ result<void> run_eig(const solver::eig& r, lane& where, late_failure failure) {
     return r.info.null() ? result<void>()
                          : clear(r.info.address(), r.info.count() * i32_bytes, where);
   }
-  auto solver = cusolver_of(where);
-  if (!solver) return std::move(solver).error();
+  const auto solver = TRY(cusolver_of(where));
   const bool real = !is_complex(r.a.type());
   const dtype complex = complex_of(r.a.type());
   const bool only_left = r.left && !r.right;
-  workroom room;
-  staged a(r.a, place::copy, room.parts());
-  const std::int64_t w_bytes = n * count * size_of(complex);
-  const std::int64_t v_bytes = n * n * count * size_of(complex);
-  const std::size_t w_at = room.add(w_bytes);
-  const std::size_t other_at = room.add(w_bytes);
-  const std::size_t raw_at = room.add(n * n * count * size_of(a->type));
-  const std::size_t spread_at = room.add(v_bytes);
-  const std::size_t sorted_at = room.add(r.left && r.right ? v_bytes : 0);
-  const std::size_t taken_at = room.add(2 * n * i32_bytes);
-  const std::size_t info_at = room.add(2 * count * i32_bytes);
-  const std::size_t flags_at = room.add(count * i32_bytes);
-  const right_problem problem{**solver, *a};
-  auto bytes = problem.bytes(r.a.address());
-  if (!bytes) return std::move(bytes).error();
-  room.add_routine(*bytes);
-  if (auto taken = room.take(where); !taken) return taken;
-  a.place_in(room.base());
-  auto* const info = room.at<std::int32_t>(info_at);
-  auto* const flags = room.at<std::uint32_t>(flags_at);
-  auto* const w = room.at<std::byte>(w_at);
-  auto* const other = room.at<std::byte>(other_at);
-  const matrices raw = packed(room.at<std::byte>(raw_at), a->type, n, n, count);
-  const matrices spread = packed(room.at<std::byte>(spread_at), complex, n, n, count);
+  call_frame c(where);
+  frame_matrices a(c, r.a.type(), n, n, count);
+  const auto w = c.bytes(n * count * size_of(complex));
+  const auto other = c.bytes(n * count * size_of(complex));
+  frame_matrices raw(c, r.a.type(), n, n, count);
+  frame_matrices spread(c, complex, n, n, count);
+  frame_matrices sorted(c, complex, n, n, count, r.left && r.right);
+  const auto taken = c.array<std::int32_t>(2 * n);
+  const auto info = c.array<std::int32_t>(2 * count);
+  const auto flags = c.array<std::uint32_t>(count);
+  const right_problem problem{*solver, *a};
+  c.share(TRY(problem.bytes(r.a.address())));
+  TRY(c.begin());
   const std::int64_t step = n * size_of(complex);
 
   // Eigenvalues to `to`, vectors to `spread`.
   const auto solve = [&](bool adjoint, std::byte* to, std::int32_t* its_info) -> result<void> {
-    if (auto done = clear(flags, count * i32_bytes, where); !done) return done;
-    if (auto done = copy(adjoint ? r.a.transpose() : r.a, as_tensor(*a, r.a), where); !done) {
-      return done;
-    }
-    if (adjoint) {
-      if (auto done = conjugate(*a, where); !done) return done;
-    }
-    if (auto done = set_aside_not_finite(*a, part::all, flags, where); !done) return done;
+    TRY(clear(flags, count * i32_bytes, where));
+    TRY(copy(adjoint ? r.a.transpose() : r.a, as_tensor(*a, r.a), where));
+    if (adjoint) TRY(conjugate(*a, where));
+    TRY(set_aside_not_finite(*a, part::all, flags, where));
     return for_each_matrix(count, [&](std::int64_t b) -> result<void> {
-      auto done = problem.run(room, b, to + b * step, real ? raw : spread, its_info + b);
-      return done && real ? spread_vectors(raw, to + b * step, spread, b, where) : std::move(done);
+      TRY(problem.run(c, b, to + b * step, real ? *raw : *spread, its_info + b));
+      return real ? spread_vectors(*raw, to + b * step, *spread, b, where) : result<void>();
     });
   };
 
   if (!only_left) {
-    if (auto done = solve(false, w, info); !done) return done;
-    if (r.right) {
-      if (auto done = copy(as_tensor(spread, r.vr), r.vr, where); !done) return done;
-    }
+    TRY(solve(false, w, info));
+    if (r.right) TRY(copy(as_tensor(*spread, r.vr), r.vr, where));
   }
   if (r.left) {
-    if (auto done = solve(true, other, info + (only_left ? 0 : count)); !done) return done;
+    TRY(solve(true, other, info + (only_left ? 0 : count)));
     if (only_left) {
       // Of a real matrix the conjugate of a vector is that of the conjugate eigenvalue, so pairs
       // stay in their order.
-      if (auto done =
-              real ? conjugate(spread, where) : conjugate_values(other, complex, n * count, where);
-          !done) {
-        return done;
-      }
-      if (auto done = copy(as_tensor(spread, r.vl), r.vl, where); !done) return done;
+      TRY(real ? conjugate(*spread, where) : conjugate_values(other, complex, n * count, where));
+      TRY(copy(as_tensor(*spread, r.vl), r.vl, where));
     } else {
-      const matrices sorted = packed(room.at<std::byte>(sorted_at), complex, n, n, count);
-      auto matched = for_each_matrix(count, [&](std::int64_t b) {
-        return match_vectors(spread, other + b * step, w + b * step,
-                             room.at<std::int32_t>(taken_at), sorted, b, where);
-      });
-      if (!matched) return matched;
-      if (auto done = copy(as_tensor(sorted, r.vl), r.vl, where); !done) return done;
+      TRY(for_each_matrix(count, [&](std::int64_t b) {
+        return match_vectors(*spread, other + b * step, w + b * step, taken, *sorted, b, where);
+      }));
+      TRY(copy(as_tensor(*sorted, r.vl), r.vl, where));
     }
   }
   std::byte* const values = only_left ? other : w;
   const any_tensor found = any_tensor::unowned(values, complex, shape(r.w.extents()));
-  if (auto done = copy(found, r.w, where); !done) return done;
+  TRY(copy(found, r.w, where));
   return report(
       {.info = info, .flags = flags, .count = count, .words = solver::missing_eigenvalues}, r.info,
       r.a, failure, where);

@@ -1,4 +1,5 @@
 #include "backend/cuda/context/executor.hpp"
+#include "base/try.hpp"
 #include "libraries/solver/cuda/kernels/outcomes.hpp"
 #include "libraries/solver/cuda/kernels/shaping.hpp"
 #include "libraries/solver/cuda/routines/batches.hpp"
@@ -14,69 +15,60 @@ namespace {
 using place = staged::place;
 
 constexpr std::int64_t i32_bytes = size_of(dtype::i32);
-constexpr std::int64_t i64_bytes = size_of(dtype::i64);
 
 /// Factors that are solved with, and their pivots as routines take them: admitted, so that none
 /// leads out of its matrix.
-class factors {
+class factors final : call_frame::step {
  public:
-  factors(const any_tensor& lu, const any_tensor& pivots, bool at_once, workroom& room)
-      : lu_(lu, place::columns, room.parts()),
-        home_(lu),
+  factors(call_frame& c, const any_tensor& lu, const any_tensor& pivots, bool at_once)
+      : step(c),
+        frame_(c),
+        lu_(c, lu, place::columns, {.reads = &lu}),
         pivots_(pivots),
         at_once_(at_once),
-        pivots_at_(room.add(pivots.count() * (at_once ? i32_bytes : i64_bytes))),
-        first_bad_at_(room.add(i64_bytes)),
-        info_at_(room.add(i32_bytes)),
-        list_at_(at_once ? room.add(list_bytes(lu_->count)) : 0) {}
-
-  [[nodiscard]] result<void> load(const workroom& room, lane& where) {
-    room_ = &room;
-    lu_.place_in(room.base());
-    if (auto done = lu_.load(home_, where); !done) return done;
-    pivot_copies copies{.first_bad = first_bad()};
-    if (at_once_) {
-      copies.narrow = room.at<std::int32_t>(pivots_at_);
-      if (auto done = write_list(as_list(), where); !done) return done;
-    } else {
-      copies.to = room.at<std::int64_t>(pivots_at_);
-    }
-    return admit_pivots(pivots_, copies, where);
-  }
+        wide_(c.array<std::int64_t>(at_once ? 0 : pivots.count())),
+        narrow_(c.array<std::int32_t>(at_once ? pivots.count() : 0)),
+        first_bad_(c.array<std::uint64_t>(1)),
+        info_(c.array<std::int32_t>(1)),
+        list_(c.array<void*>(at_once ? lu_->count : 0)) {}
 
   /// Overwrites the matrices of `b`.
   [[nodiscard]] result<void> solve(const cusolver_lane& solver, cublasOperation_t op,
                                    const listed& b, lane& where) const {
     if (at_once_) {
-      if (auto done = write_list(b, where); !done) return done;
-      return getrs_batched(as_list(), op, room_->at<const std::int32_t>(pivots_at_), b, where);
+      TRY(write_list({*lu_, list_}, where));
+      TRY(write_list(b, where));
+      return getrs_batched({*lu_, list_}, op, narrow_, b, where);
     }
     return for_each_matrix(lu_->count, [&](std::int64_t matrix) {
-      return getrs({solver, *room_, *lu_, matrix, room_->at<std::int32_t>(info_at_)}, op,
-                   room_->at<std::int64_t>(pivots_at_) + matrix * lu_->rows, b.all);
+      return getrs({solver, frame_, *lu_, matrix, info_}, op, wide_ + matrix * lu_->rows, b.all);
     });
   }
-
-  [[nodiscard]] const matrices& lu() const noexcept { return *lu_; }
+  [[nodiscard]] const matrices& operator*() const noexcept { return *lu_; }
   [[nodiscard]] result<void> report(late_failure failure, lane& where) const {
-    return report_pivots(pivots_, first_bad(), failure, where);
+    return report_pivots(pivots_, first_bad_, failure, where);
   }
 
  private:
-  [[nodiscard]] listed as_list() const noexcept { return {*lu_, room_->at<void*>(list_at_)}; }
-  [[nodiscard]] std::uint64_t* first_bad() const noexcept {
-    return room_->at<std::uint64_t>(first_bad_at_);
+  result<void> before(lane& where) override {
+    pivot_copies copies{.first_bad = first_bad_};
+    if (at_once_) {
+      copies.narrow = narrow_;
+    } else {
+      copies.to = wide_;
+    }
+    return admit_pivots(pivots_, copies, where);
   }
 
+  const call_frame& frame_;
   staged lu_;
-  const any_tensor& home_;
   const any_tensor& pivots_;
   bool at_once_;
-  std::size_t pivots_at_;
-  std::size_t first_bad_at_;
-  std::size_t info_at_;
-  std::size_t list_at_;
-  const workroom* room_ = nullptr;
+  frame_array<std::int64_t> wide_;
+  frame_array<std::int32_t> narrow_;
+  frame_array<std::uint64_t> first_bad_;
+  frame_array<std::int32_t> info_;
+  frame_array<void*> list_;
 };
 
 result<void> clear_info(const any_tensor& info, lane& where) {
@@ -85,65 +77,47 @@ result<void> clear_info(const any_tensor& info, lane& where) {
 
 result<void> run_getrf(const solver::getrf& r, lane& where, late_failure failure) {
   if (r.a.empty()) return clear_info(r.info, where);
-  auto solver = cusolver_of(where);
-  if (!solver) return std::move(solver).error();
-  workroom room;
-  staged lu(r.lu, place::columns, room.parts());
+  const auto solver = TRY(cusolver_of(where));
+  call_frame c(where);
+  staged lu(c, r.lu, place::columns, {.reads = &r.a, .writes = true});
   const std::int64_t count = lu->count;
   const std::int64_t least = std::min(lu->rows, lu->columns);
   const bool at_once = lu->rows == lu->columns && is_batch_of_small(count, least);
-  const std::size_t info_at = room.add(count * i32_bytes);
-  const std::size_t pivots_at = at_once ? room.add(count * least * i32_bytes) : 0;
-  const std::size_t list_at = at_once ? room.add(list_bytes(count)) : 0;
-  if (!at_once) {
-    auto bytes = getrf_bytes(**solver, *lu, r.lu.address());
-    if (!bytes) return std::move(bytes).error();
-    room.add_routine(*bytes);
-  }
-  if (auto taken = room.take(where); !taken) return taken;
-  lu.place_in(room.base());
-  if (auto done = lu.load(r.a, where); !done) return done;
-  auto* const info = room.at<std::int32_t>(info_at);
+  const auto info = c.array<std::int32_t>(count);
+  const auto narrow_pivots = c.array<std::int32_t>(at_once ? count * least : 0);
+  const auto list = c.array<void*>(at_once ? count : 0);
+  if (!at_once) c.share(TRY(getrf_bytes(*solver, *lu, r.lu.address())));
+  TRY(c.begin());
   auto* const pivots = r.pivots.data<std::int64_t>();
   if (at_once) {
-    const listed all{*lu, room.at<void*>(list_at)};
-    if (auto done = write_list(all, where); !done) return done;
-    auto* const narrow_pivots = room.at<std::int32_t>(pivots_at);
-    if (auto done = getrf_batched(all, narrow_pivots, info, where); !done) return done;
-    if (auto done = widen_pivots(narrow_pivots, pivots, count * least, where); !done) return done;
+    const listed all{*lu, list};
+    TRY(write_list(all, where));
+    TRY(getrf_batched(all, narrow_pivots, info, where));
+    TRY(widen_pivots(narrow_pivots, pivots, count * least, where));
   } else {
-    auto done = for_each_matrix(count, [&](std::int64_t matrix) {
-      return getrf({**solver, room, *lu, matrix, info + matrix}, pivots + matrix * least);
-    });
-    if (!done) return done;
+    TRY(for_each_matrix(count, [&](std::int64_t matrix) {
+      return getrf({*solver, c, *lu, matrix, info + matrix}, pivots + matrix * least);
+    }));
   }
-  if (auto done = lu.store(where); !done) return done;
+  TRY(c.end());
   return report({.info = info, .count = count, .words = solver::zero_pivot}, r.info, r.a, failure,
                 where);
 }
 
 result<void> run_getrs(const solver::getrs& r, lane& where, late_failure failure) {
   if (r.lu.empty()) return {};
-  auto solver = cusolver_of(where);
-  if (!solver) return std::move(solver).error();
+  const auto solver = TRY(cusolver_of(where));
   constexpr cublasOperation_t operations[] = {CUBLAS_OP_N, CUBLAS_OP_T, CUBLAS_OP_C};
-  workroom room;
-  staged x(r.x, place::columns, room.parts());
+  call_frame c(where);
+  staged x(c, r.x, place::columns, {.reads = &r.b, .writes = true});
   const bool at_once = is_batch_of_small(x->count, x->rows);
-  factors lu(r.lu, r.pivots, at_once, room);
-  const std::size_t list_at = at_once ? room.add(list_bytes(x->count)) : 0;
-  if (auto taken = room.take(where); !taken) return taken;
-  x.place_in(room.base());
-  if (auto done = lu.load(room, where); !done) return done;
+  factors lu(c, r.lu, r.pivots, at_once);
+  const auto list = c.array<void*>(at_once ? x->count : 0);
+  TRY(c.begin());
   if (!r.x.empty()) {
-    if (auto done = x.load(r.b, where); !done) return done;
-    if (auto done = lu.solve(**solver, operations[static_cast<int>(r.op_a)],
-                             {*x, room.at<void*>(list_at)}, where);
-        !done) {
-      return done;
-    }
-    if (auto done = x.store(where); !done) return done;
+    TRY(lu.solve(*solver, operations[static_cast<int>(r.op_a)], {*x, list}, where));
   }
+  TRY(c.end());
   return lu.report(failure, where);
 }
 
@@ -151,79 +125,59 @@ result<void> run_getrs(const solver::getrs& r, lane& where, late_failure failure
 // singular matrix leaves as it is.
 result<void> run_getri(const solver::getri& r, lane& where, late_failure failure) {
   if (r.lu.empty()) return clear_info(r.info, where);
-  auto solver = cusolver_of(where);
-  if (!solver) return std::move(solver).error();
-  workroom room;
-  staged inverse(r.inverse, place::copy, room.parts());
+  const auto solver = TRY(cusolver_of(where));
+  call_frame c(where);
+  staged inverse(c, r.inverse, place::copy, {.writes = true});
   const std::int64_t count = inverse->count;
   const bool at_once = is_batch_of_small(count, inverse->rows);
-  factors lu(r.lu, r.pivots, at_once, room);
-  const std::size_t list_at = at_once ? room.add(list_bytes(count)) : 0;
-  const std::size_t info_at = room.add(count * i32_bytes);
-  if (auto taken = room.take(where); !taken) return taken;
-  inverse.place_in(room.base());
-  auto* const info = room.at<std::int32_t>(info_at);
-  if (auto done = lu.load(room, where); !done) return done;
-  if (auto done = find_zero_on_diagonal(lu.lu(), info, where); !done) return done;
-  if (auto done = fill_identity(*inverse, where); !done) return done;
-  if (auto done = lu.solve(**solver, CUBLAS_OP_N, {*inverse, room.at<void*>(list_at)}, where);
-      !done) {
-    return done;
-  }
-  if (auto done = restore_where_failed(*inverse, r.inverse, info, where); !done) return done;
-  if (auto done = inverse.store(where); !done) return done;
-  auto told = report({.info = info, .count = count, .words = solver::zero_pivot}, r.info, r.lu,
-                     failure, where);
-  return told ? lu.report(failure, where) : std::move(told);
+  const auto info = c.array<std::int32_t>(count);
+  factors lu(c, r.lu, r.pivots, at_once);
+  const auto list = c.array<void*>(at_once ? count : 0);
+  TRY(c.begin());
+  TRY(find_zero_on_diagonal(*lu, info, where));
+  TRY(fill_identity(*inverse, where));
+  TRY(lu.solve(*solver, CUBLAS_OP_N, {*inverse, list}, where));
+  TRY(restore_where_failed(*inverse, r.inverse, info, where));
+  TRY(c.end());
+  TRY(report({.info = info, .count = count, .words = solver::zero_pivot}, r.info, r.lu, failure,
+             where));
+  return lu.report(failure, where);
 }
 
 result<void> run_gesv(const solver::gesv& r, lane& where, late_failure failure) {
   if (r.a.empty()) return clear_info(r.info, where);
-  auto solver = cusolver_of(where);
-  if (!solver) return std::move(solver).error();
-  workroom room;
-  staged lu(r.a, place::copy, room.parts());
-  staged x(r.x, place::columns, room.parts());
+  const auto solver = TRY(cusolver_of(where));
+  call_frame c(where);
+  staged lu(c, r.a, place::copy, {.reads = &r.a});
+  staged x(c, r.x, place::columns, {.reads = &r.b, .writes = true});
   const std::int64_t count = lu->count;
   const std::int64_t n = lu->rows;
   const bool at_once = is_batch_of_small(count, n);
-  const std::size_t info_at = room.add((count + 1) * i32_bytes);
-  const std::size_t pivots_at = room.add(count * n * (at_once ? i32_bytes : i64_bytes));
-  const std::size_t lists_at = at_once ? room.add(2 * list_bytes(count)) : 0;
-  if (!at_once) {
-    auto bytes = getrf_bytes(**solver, *lu, r.a.address());
-    if (!bytes) return std::move(bytes).error();
-    room.add_routine(*bytes);
-  }
-  if (auto taken = room.take(where); !taken) return taken;
-  lu.place_in(room.base());
-  x.place_in(room.base());
-  auto* const info = room.at<std::int32_t>(info_at);
-  if (auto done = lu.load(r.a, where); !done) return done;
-  if (auto done = x.load(r.b, where); !done) return done;
+  const auto info = c.array<std::int32_t>(count + 1);
+  const auto pivots = c.array<std::int64_t>(at_once ? 0 : count * n);
+  const auto narrow_pivots = c.array<std::int32_t>(at_once ? count * n : 0);
+  const auto lists = c.array<void*>(at_once ? 2 * count : 0);
+  if (!at_once) c.share(TRY(getrf_bytes(*solver, *lu, r.a.address())));
+  TRY(c.begin());
   const bool solves = !r.x.empty();
   if (at_once) {
-    auto* const pivots = room.at<std::int32_t>(pivots_at);
-    const listed factored{*lu, room.at<void*>(lists_at)};
-    const listed solved{*x, room.at<void*>(lists_at) + count};
-    if (auto done = write_list(factored, where); !done) return done;
-    if (auto done = getrf_batched(factored, pivots, info, where); !done) return done;
+    const listed factored{*lu, lists};
+    const listed solved{*x, lists + count};
+    TRY(write_list(factored, where));
+    TRY(getrf_batched(factored, narrow_pivots, info, where));
     if (solves) {
-      if (auto done = write_list(solved, where); !done) return done;
-      auto done = getrs_batched(factored, CUBLAS_OP_N, pivots, solved, where);
-      if (!done) return done;
+      TRY(write_list(solved, where));
+      TRY(getrs_batched(factored, CUBLAS_OP_N, narrow_pivots, solved, where));
     }
   } else {
-    auto* const pivots = room.at<std::int64_t>(pivots_at);
-    auto done = for_each_matrix(count, [&](std::int64_t matrix) -> result<void> {
+    TRY(for_each_matrix(count, [&](std::int64_t matrix) -> result<void> {
       std::int64_t* const its_pivots = pivots + matrix * n;
-      auto factored = getrf({**solver, room, *lu, matrix, info + matrix}, its_pivots);
-      if (!factored || !solves) return factored;
-      return getrs({**solver, room, *lu, matrix, info + count}, CUBLAS_OP_N, its_pivots, *x);
-    });
-    if (!done) return done;
+      TRY(getrf({*solver, c, *lu, matrix, info + matrix}, its_pivots));
+      if (!solves) return {};
+      return getrs({*solver, c, *lu, matrix, info + count}, CUBLAS_OP_N, its_pivots, *x);
+    }));
   }
-  if (auto done = x.store(where); !done) return done;
+  TRY(c.end());
   return report({.info = info, .count = count, .words = solver::zero_pivot}, r.info, r.a, failure,
                 where);
 }

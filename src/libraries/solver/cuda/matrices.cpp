@@ -123,22 +123,25 @@ result<void> copy(const any_tensor& from, const any_tensor& to, lane& where) {
                       where.stream());
 }
 
-staged::staged(const any_tensor& t, place where, pieces& all) : home_(t) {
-  auto found = where == place::copy ? std::nullopt : where_it_is(t, blas::order::column_major);
-  if (!found && where == place::either) found = where_it_is(t, blas::order::row_major);
+staged::staged(call_frame& c, const any_tensor& home, place where, const uses& how)
+    : step(c), home_(home), how_(how) {
+  auto found = where == place::copy ? std::nullopt : where_it_is(home, blas::order::column_major);
+  if (!found && where == place::either) found = where_it_is(home, blas::order::row_major);
   moved_ = !found;
-  matrices_ =
-      found.value_or(packed(nullptr, t.type(), rows_of(t), columns_of(t), cuda::batch_of(t)));
-  if (moved_) offset_ = all.add(bytes_of(matrices_));
+  matrices_ = found.value_or(
+      packed(nullptr, home.type(), rows_of(home), columns_of(home), cuda::batch_of(home)));
+  if (moved_) copy_ = c.bytes(bytes_of(matrices_));
 }
 
-result<void> staged::load(const any_tensor& from, lane& where) const {
-  if (moved_) return copy(from, as_tensor(matrices_, home_), where);
-  return from.same_view(home_) ? result<void>() : copy(from, home_, where);
+result<void> staged::before(lane& where) {
+  if (moved_) matrices_.first = copy_;
+  if (how_.reads == nullptr) return {};
+  if (moved_) return copy(*how_.reads, as_tensor(matrices_, home_), where);
+  return how_.reads->same_view(home_) ? result<void>() : copy(*how_.reads, home_, where);
 }
 
-result<void> staged::store(lane& where) const {
-  return moved_ ? copy(as_tensor(matrices_, home_), home_, where) : result<void>();
+result<void> staged::after(lane& where) {
+  return moved_ && how_.writes ? copy(as_tensor(matrices_, home_), home_, where) : result<void>();
 }
 
 }  // namespace troupe::cuda

@@ -1,7 +1,6 @@
 #pragma once
 
-#include "backend/cuda/context/lane.hpp"
-#include "backend/cuda/context/pieces.hpp"
+#include "backend/cuda/context/call_frame.hpp"
 
 #include <troupe/base/result.hpp>
 #include <troupe/tensor/tensor.hpp>
@@ -50,34 +49,56 @@ struct matrices {
 /// Enqueues copying elements between views of the same extents and type.
 [[nodiscard]] result<void> copy(const any_tensor& from, const any_tensor& to, lane& where);
 
+/// Packed matrices in the workspace of a frame.
+class frame_matrices final : call_frame::step {
+ public:
+  /// With `there` false they have no memory, only extents.
+  frame_matrices(call_frame& c, dtype type, std::int64_t rows, std::int64_t columns,
+                 std::int64_t count, bool there = true)
+      : step(c),
+        matrices_(packed(nullptr, type, rows, columns, count)),
+        memory_(c.bytes(there ? bytes_of(matrices_) : 0)) {}
+
+  [[nodiscard]] const matrices& operator*() const noexcept { return matrices_; }
+  [[nodiscard]] const matrices* operator->() const noexcept { return &matrices_; }
+
+ private:
+  result<void> before(lane&) override {
+    matrices_.first = memory_;
+    return {};
+  }
+
+  matrices matrices_;
+  frame_array<std::byte> memory_;
+};
+
 /// A tensor's matrices where routines can work on them: where they are, or in a packed copy.
-class staged {
+class staged final : call_frame::step {
  public:
   enum class place : std::uint8_t {
     columns,  ///< where they are, if they are column-major
     either,   ///< row-major ones, too, as their transposes
     copy,     ///< never where they are
   };
+  struct uses {
+    const any_tensor* reads = nullptr;  ///< of the same extents; copied there at the beginning
+    bool writes = false;                ///< brought home at the end
+  };
 
-  /// Adds what it needs to the workspace; `at` follows.
-  staged(const any_tensor& t, place where, pieces& all);
-  /// The memory of the pieces.
-  void place_in(std::byte* room) noexcept {
-    if (moved_) matrices_.first = room + offset_;
-  }
+  staged(call_frame& c, const any_tensor& home, place where, const uses& how);
 
   [[nodiscard]] const matrices& operator*() const noexcept { return matrices_; }
   [[nodiscard]] const matrices* operator->() const noexcept { return &matrices_; }
   [[nodiscard]] bool moved() const noexcept { return moved_; }
-  /// Enqueues copying `from` there, which is the tensor itself or one of its extents.
-  [[nodiscard]] result<void> load(const any_tensor& from, lane& where) const;
-  /// Enqueues bringing them home.
-  [[nodiscard]] result<void> store(lane& where) const;
 
  private:
-  any_tensor home_;
+  result<void> before(lane& where) override;
+  result<void> after(lane& where) override;
+
+  const any_tensor& home_;
+  uses how_;
   matrices matrices_;
-  std::size_t offset_ = 0;
+  frame_array<std::byte> copy_;
   bool moved_ = true;
 };
 

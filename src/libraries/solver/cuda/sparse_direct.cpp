@@ -1,8 +1,8 @@
 #include "backend/cuda/context/executor.hpp"
 #include "backend/cuda/context/failure.hpp"
+#include "base/try.hpp"
 #include "libraries/solver/cuda/matrices.hpp"
 #include "libraries/solver/cuda/routines/sparse.hpp"
-#include "libraries/solver/cuda/workroom.hpp"
 #include "libraries/solver/shared/outcomes.hpp"
 #include "libraries/solver/shared/sparse_pattern.hpp"
 
@@ -35,11 +35,9 @@ result<std::vector<std::byte>> on_host(const any_tensor& t, lane& where) {
     std::memcpy(all.data(), t.address(), bytes);
     return all;
   }
-  auto done =
-      check(cudaMemcpyAsync(all.data(), t.address(), bytes, cudaMemcpyDeviceToHost, where.stream()),
-            "cudaMemcpyAsync");
-  if (done) done = finish(where);
-  if (!done) return std::move(done).error();
+  TRY(check(cudaMemcpyAsync(all.data(), t.address(), bytes, cudaMemcpyDeviceToHost, where.stream()),
+            "cudaMemcpyAsync"));
+  TRY(finish(where));
   return all;
 }
 any_tensor viewed(std::vector<std::byte>& bytes, const any_tensor& like) noexcept {
@@ -59,19 +57,15 @@ struct host_matrix {
 /// `unsupported` for more elements than 32 bits count
 template <class T, class R>
 result<host_matrix<T>> read_matrix(const R& r, std::int64_t m, std::int64_t n, lane& where) {
-  if (auto done = finish(where); !done) return std::move(done).error();
-  auto offsets = on_host(r.offsets, where);
-  if (!offsets) return std::move(offsets).error();
-  auto columns = on_host(r.columns, where);
-  if (!columns) return std::move(columns).error();
-  auto values = on_host(r.values, where);
-  if (!values) return std::move(values).error();
+  TRY(finish(where));
+  auto offsets = TRY(on_host(r.offsets, where));
+  auto columns = TRY(on_host(r.columns, where));
+  auto values = TRY(on_host(r.values, where));
   auto pattern =
-      solver::read_pattern(viewed(*offsets, r.offsets), viewed(*columns, r.columns), m, n);
-  if (!pattern) return std::move(pattern).error();
-  host_matrix<T> a{.pattern = *std::move(pattern), .offsets = {}, .columns = {}, .values = {}};
-  a.values.resize(values->size() / sizeof(T));
-  if (!values->empty()) std::memcpy(a.values.data(), values->data(), values->size());
+      TRY(solver::read_pattern(viewed(offsets, r.offsets), viewed(columns, r.columns), m, n));
+  host_matrix<T> a{.pattern = std::move(pattern), .offsets = {}, .columns = {}, .values = {}};
+  a.values.resize(values.size() / sizeof(T));
+  if (!values.empty()) std::memcpy(a.values.data(), values.data(), values.size());
   for (const T v : a.values) {
     if (!std::isfinite(v)) return numerical(std::string(solver::not_finite));
   }
@@ -102,32 +96,28 @@ result<sides<T>> read_sides(const R& r, lane& where) {
                .x = std::vector<T>(static_cast<std::size_t>(r.x.extent(0) * nrhs)),
                .count = nrhs};
   if (all.b.empty()) return all;
-  auto room = where.workspace(all.b.size() * sizeof(T));
-  if (!room) return std::move(room).error();
-  const matrices moved = packed(room->data(), r.b.type(), m, nrhs, 1);
-  auto done = copy(r.b, as_tensor(moved, r.b), where);
-  if (done) {
-    done = check(cudaMemcpyAsync(all.b.data(), moved.first, all.b.size() * sizeof(T),
-                                 cudaMemcpyDeviceToHost, where.stream()),
-                 "cudaMemcpyAsync");
-  }
-  if (done) done = finish(where);
-  if (!done) return std::move(done).error();
+  call_frame c(where);
+  frame_matrices moved(c, r.b.type(), m, nrhs, 1);
+  TRY(c.begin());
+  TRY(copy(r.b, as_tensor(*moved, r.b), where));
+  TRY(check(cudaMemcpyAsync(all.b.data(), moved->first, all.b.size() * sizeof(T),
+                            cudaMemcpyDeviceToHost, where.stream()),
+            "cudaMemcpyAsync"));
+  TRY(finish(where));
   return all;
 }
 
 template <class T, class R>
 result<void> write_sides(const R& r, const sides<T>& all, lane& where) {
   if (all.x.empty()) return {};
-  auto room = where.workspace(all.x.size() * sizeof(T));
-  if (!room) return std::move(room).error();
-  const matrices moved = packed(room->data(), r.x.type(), r.x.extent(0), all.count, 1);
-  auto done = check(cudaMemcpyAsync(moved.first, all.x.data(), all.x.size() * sizeof(T),
-                                    cudaMemcpyHostToDevice, where.stream()),
-                    "cudaMemcpyAsync");
-  if (done) done = copy(as_tensor(moved, r.x), r.x, where);
-  // The source lives no longer than this call.
-  return done ? finish(where) : std::move(done);
+  call_frame c(where);
+  frame_matrices moved(c, r.x.type(), r.x.extent(0), all.count, 1);
+  TRY(c.begin());
+  TRY(check(cudaMemcpyAsync(moved->first, all.x.data(), all.x.size() * sizeof(T),
+                            cudaMemcpyHostToDevice, where.stream()),
+            "cudaMemcpyAsync"));
+  TRY(copy(as_tensor(*moved, r.x), r.x, where));
+  return finish(where);  // the source lives no longer than this call
 }
 
 /// What `solve(matrix, b, x)` of one right side answers: an empty text, or why there is none.
@@ -135,28 +125,26 @@ template <class T, class R, class Solve>
 result<void> solve_all(const R& r, lane& where, std::string_view without_elements, Solve solve) {
   const std::int64_t m = r.b.extent(0);
   const std::int64_t n = r.x.extent(0);
-  auto a = read_matrix<T>(r, m, n, where);
-  if (!a) return std::move(a).error();
+  const host_matrix<T> a = TRY(read_matrix<T>(r, m, n, where));
   if (n == 0) return {};
-  if (a->values.empty()) return numerical(std::string(without_elements));
-  auto each = read_sides<T>(r, where);
-  if (!each) return std::move(each).error();
+  if (a.values.empty()) return numerical(std::string(without_elements));
+  auto each = TRY(read_sides<T>(r, where));
   const sparse_matrix<T> csr{.rows = static_cast<int>(m),
                              .columns = static_cast<int>(n),
-                             .elements = static_cast<int>(a->values.size()),
-                             .values = a->values.data(),
-                             .offsets = a->offsets.data(),
-                             .places = a->columns.data()};
+                             .elements = static_cast<int>(a.values.size()),
+                             .values = a.values.data(),
+                             .offsets = a.offsets.data(),
+                             .places = a.columns.data()};
   // Without right sides there is one, so that a matrix without an answer is told of.
   std::vector<T> none(static_cast<std::size_t>(m + n));
-  for (std::int64_t i = 0; i < (each->count == 0 ? 1 : each->count); ++i) {
-    const T* const b = each->count == 0 ? none.data() : each->b.data() + i * m;
-    T* const x = each->count == 0 ? none.data() + m : each->x.data() + i * n;
+  for (std::int64_t i = 0; i < (each.count == 0 ? 1 : each.count); ++i) {
+    const T* const b = each.count == 0 ? none.data() : each.b.data() + i * m;
+    T* const x = each.count == 0 ? none.data() + m : each.x.data() + i * n;
     result<std::string> why = solve(csr, b, x);
     if (!why) return std::move(why).error();
     if (!why->empty()) return numerical(*std::move(why));
   }
-  return write_sides(r, *each, where);
+  return write_sides(r, each, where);
 }
 
 /// What is smaller than this is no pivot: the routines compare with less than.
@@ -186,12 +174,11 @@ result<void> for_value_type(const R& r, F f) {
 result<void> run_cholesky(const solver::sparse_cholesky& r, lane& where) {
   constexpr std::string_view failed = "not positive definite";
   return for_value_type(r, [&]<class T>(T) {
-    return solve_all<T>(r, where, failed,
-                        [&](const sparse_matrix<T>& a, const T* b, T* x) -> result<std::string> {
-                          auto bad = sparse_cholesky(a, b, x, no_pivot<T>, r.ordering, where);
-                          if (!bad) return std::move(bad).error();
-                          return std::string(*bad < 0 ? "" : failed);
-                        });
+    return solve_all<T>(
+        r, where, failed, [&](const sparse_matrix<T>& a, const T* b, T* x) -> result<std::string> {
+          const auto bad = TRY(sparse_cholesky(a, b, x, no_pivot<T>, r.ordering, where));
+          return std::string(bad < 0 ? "" : failed);
+        });
   });
 }
 
@@ -200,9 +187,8 @@ result<void> run_lu(const solver::sparse_lu& r, lane& where) {
   return for_value_type(r, [&]<class T>(T) {
     return solve_all<T>(r, where, failed,
                         [&](const sparse_matrix<T>& a, const T* b, T* x) -> result<std::string> {
-                          auto bad = sparse_lu(a, b, x, no_pivot<T>, r.ordering, where);
-                          if (!bad) return std::move(bad).error();
-                          return std::string(*bad < 0 ? "" : failed);
+                          const auto bad = TRY(sparse_lu(a, b, x, no_pivot<T>, r.ordering, where));
+                          return std::string(bad < 0 ? "" : failed);
                         });
   });
 }
@@ -213,12 +199,11 @@ result<void> run_qr(const solver::sparse_qr& r, lane& where) {
       return "rank deficient: rank " + std::to_string(rank) + " of " +
              std::to_string(r.x.extent(0));
     };
-    return solve_all<T>(r, where, text(0),
-                        [&](const sparse_matrix<T>& a, const T* b, T* x) -> result<std::string> {
-                          auto rank = sparse_least_squares(a, b, x, rank_tolerance(a), where);
-                          if (!rank) return std::move(rank).error();
-                          return *rank == a.columns ? std::string() : text(*rank);
-                        });
+    return solve_all<T>(
+        r, where, text(0), [&](const sparse_matrix<T>& a, const T* b, T* x) -> result<std::string> {
+          const auto rank = TRY(sparse_least_squares(a, b, x, rank_tolerance(a), where));
+          return rank == a.columns ? std::string() : text(rank);
+        });
   });
 }
 

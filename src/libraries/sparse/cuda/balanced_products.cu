@@ -1,5 +1,4 @@
-#include "backend/cuda/context/pieces.hpp"
-#include "libraries/sparse/cuda/in_order.hpp"
+#include "backend/cuda/context/call_frame.hpp"
 #include "libraries/sparse/cuda/kernels/balanced_products.cuh"
 #include "libraries/sparse/cuda/own_products.hpp"
 
@@ -43,38 +42,28 @@ result<void> enqueue(const sparse_product& of, lane& where, late_failure failure
       .carries = nullptr,
       .conjugated = conjugates(of.op)};
   const std::int64_t tiles = p.a.tiles();
-  const std::int64_t sums = tiles * p.out.columns * static_cast<std::int64_t>(sizeof *p.heads);
-  pieces parts;
-  const std::size_t fault_at = parts.add(sizeof *p.a.first_fault);
-  const std::size_t rows_at = parts.add(tiles * static_cast<std::int64_t>(sizeof *p.a.first_rows));
-  const std::size_t heads_at = parts.add(sums);
-  const std::size_t carries_at = parts.add(sums);
-  auto room = where.workspace(parts.bytes());
-  if (!room) return std::move(room).error();
-  p.a.first_fault = reinterpret_cast<unsigned long long*>(room->data() + fault_at);
-  p.a.first_rows = reinterpret_cast<std::int64_t*>(room->data() + rows_at);
-  p.heads = reinterpret_cast<work_of<D>*>(room->data() + heads_at);
-  p.carries = reinterpret_cast<work_of<D>*>(room->data() + carries_at);
+  call_frame c(where);
+  const auto first_fault = c.array<unsigned long long>(1);
+  const auto first_rows = c.array<std::int64_t>(tiles);
+  const auto heads = c.array<work_of<D>>(tiles * p.out.columns);
+  const auto carries = c.array<work_of<D>>(tiles * p.out.columns);
+  TRY(c.begin());
+  p.a.first_fault = first_fault;
+  p.a.first_rows = first_rows;
+  p.heads = heads;
+  p.carries = carries;
 
   constexpr auto claim = sparse::pattern_claim::places;
   const auto lanes = static_cast<int>(
       std::bit_ceil(static_cast<std::uint64_t>(std::min<std::int64_t>(p.out.columns, warp_lanes))));
   const std::int64_t chunks = chunks_of(p.out.columns, lanes);
-  return in_order(
-      [&] {
-        return check(
-            cudaMemsetAsync(p.a.first_fault, no_fault_byte, sizeof *p.a.first_fault, stream),
-            "cudaMemsetAsync");
-      },
-      [&] {
-        return launch_over(p.a.rows + 1, divide_rows<I>, stream, p.a,
-                           sparse::pattern_checks(pattern, claim));
-      },
-      [&] { return enqueue_product(p, stream); },
-      [&] {
-        return launch_over(tiles * chunks * warp_lanes, finish_long_rows<Offset, I, D>, stream, p,
-                           chunks, lanes, pattern_report(of.a, claim, p.a.first_fault), failure);
-      });
+  TRY(check(cudaMemsetAsync(p.a.first_fault, no_fault_byte, sizeof *p.a.first_fault, stream),
+            "cudaMemsetAsync"));
+  TRY(launch_over(p.a.rows + 1, divide_rows<I>, stream, p.a,
+                  sparse::pattern_checks(pattern, claim)));
+  TRY(enqueue_product(p, stream));
+  return launch_over(tiles * chunks * warp_lanes, finish_long_rows<Offset, I, D>, stream, p, chunks,
+                     lanes, pattern_report(of.a, claim, p.a.first_fault), failure);
 }
 
 }  // namespace

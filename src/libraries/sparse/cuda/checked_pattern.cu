@@ -1,5 +1,4 @@
 #include "libraries/sparse/cuda/checked_pattern.hpp"
-#include "libraries/sparse/cuda/in_order.hpp"
 #include "libraries/sparse/cuda/kernels/grid.cuh"
 #include "libraries/sparse/cuda/pattern_check.hpp"
 
@@ -32,46 +31,41 @@ std::int64_t bytes_of(const any_tensor& t) {
 
 }  // namespace
 
-checked_pattern::checked_pattern(const sparse_matrix& of, pieces& parts) : of_(of) {
+checked_pattern::checked_pattern(call_frame& c, const sparse_matrix& of, late_failure failure)
+    : step(c), of_(of), failure_(failure) {
   if (!copies()) return;
-  fault_at_ = parts.add(sizeof(unsigned long long));
-  offsets_at_ = parts.add(bytes_of(of.offsets));
-  indices_at_ = parts.add(bytes_of(of.indices));
+  first_fault_ = c.array<unsigned long long>(1);
+  offsets_ = c.bytes(bytes_of(of.offsets));
+  indices_ = c.bytes(bytes_of(of.indices));
 }
 
-unsigned long long* checked_pattern::fault_in(std::byte* room) const noexcept {
-  return reinterpret_cast<unsigned long long*>(room + fault_at_);
-}
-
-sparse_matrix checked_pattern::in(std::byte* room) const {
+sparse_matrix checked_pattern::operator*() const {
   sparse_matrix made = of_;
   if (!copies()) return made;
-  const auto copy_at = [&](std::size_t at, const any_tensor& t) {
-    return any_tensor::unowned(room + at, t.type(), shape(t.extents()));
+  const auto copy_at = [](std::byte* at, const any_tensor& t) {
+    return any_tensor::unowned(at, t.type(), shape(t.extents()));
   };
-  if (!of_.offsets.null()) made.offsets = copy_at(offsets_at_, of_.offsets);
-  made.indices = copy_at(indices_at_, of_.indices);
+  if (!of_.offsets.null()) made.offsets = copy_at(offsets_, of_.offsets);
+  made.indices = copy_at(indices_, of_.indices);
   return made;
 }
 
-result<void> checked_pattern::enqueue(std::byte* room, cudaStream_t stream) const {
+result<void> checked_pattern::before(lane& where) {
   if (!copies()) return {};
+  TRY(enqueue_pattern_check(of_, claim, first_fault_, where.stream()));
   const sparse::pattern from = sparse::pattern_of(of_);
   const auto copy = [&]<class I>(I) {
-    return launch_over(std::max(from.slots, from.majors + 1), copy_pattern<I>, stream, from,
-                       fault_in(room),
-                       of_.offsets.null() ? nullptr : reinterpret_cast<I*>(room + offsets_at_),
-                       reinterpret_cast<I*>(room + indices_at_));
+    return launch_over(std::max(from.slots, from.majors + 1), copy_pattern<I>, where.stream(), from,
+                       first_fault_,
+                       of_.offsets.null() ? nullptr : reinterpret_cast<I*>(offsets_.get()),
+                       reinterpret_cast<I*>(indices_.get()));
   };
-  return in_order(
-      [&] { return enqueue_pattern_check(of_, claim, fault_in(room), stream); },
-      [&] { return of_.index_type() == dtype::i64 ? copy(std::int64_t{}) : copy(std::int32_t{}); });
+  return of_.index_type() == dtype::i64 ? copy(std::int64_t{}) : copy(std::int32_t{});
 }
 
-result<void> checked_pattern::report(std::byte* room, late_failure failure,
-                                     cudaStream_t stream) const {
+result<void> checked_pattern::after(lane& where) {
   if (!copies()) return {};
-  return enqueue_pattern_report(of_, claim, fault_in(room), failure, stream);
+  return enqueue_pattern_report(of_, claim, first_fault_, failure_, where.stream());
 }
 
 }  // namespace troupe::cuda

@@ -1,6 +1,5 @@
+#include "backend/cuda/context/call_frame.hpp"
 #include "backend/cuda/context/executor.hpp"
-#include "backend/cuda/context/pieces.hpp"
-#include "libraries/sparse/cuda/in_order.hpp"
 #include "libraries/sparse/cuda/kernels/dense.cuh"
 #include "libraries/sparse/cuda/kernels/grid.cuh"
 #include "libraries/sparse/cuda/kernels/made_matrix.cuh"
@@ -75,37 +74,24 @@ result<void> run_from_dense(const sparse::from_dense& r, lane& where, std::int64
   const cudaStream_t stream = where.stream();
   return with_values(r.a.type(), [&]<class T, class D>(T, D) -> result<void> {
     const dense_operand<const D> a(r.b.format == sparse_format::csc ? r.a.transpose() : r.a);
-    pieces parts;
-    const std::size_t counts_at = parts.add((a.rows + 1) * 8);
-    const std::size_t begins_at = parts.add((a.rows + 1) * 8);
-    std::int64_t* none = nullptr;
+    call_frame c(where);
+    const auto counts = c.array<std::int64_t>(a.rows + 1);
+    const auto begins = c.array<std::int64_t>(a.rows + 1);
+    const auto sum_up = [&](void* memory, std::size_t& bytes) {
+      return check(cub::DeviceScan::ExclusiveSum(memory, bytes, counts.get(), begins.get(),
+                                                 a.rows + 1, stream),
+                   "cub::DeviceScan::ExclusiveSum");
+    };
     std::size_t bytes = 0;
-    if (auto sized = check(cub::DeviceScan::ExclusiveSum(nullptr, bytes, none, none, a.rows + 1),
-                           "cub::DeviceScan::ExclusiveSum");
-        !sized) {
-      return sized;
-    }
-    const std::size_t temporary_at = parts.add(static_cast<std::int64_t>(bytes));
-    auto room = where.workspace(parts.bytes());
-    if (!room) return std::move(room).error();
-    auto* const counts = reinterpret_cast<std::int64_t*>(room->data() + counts_at);
-    auto* const begins = reinterpret_cast<std::int64_t*>(room->data() + begins_at);
-    return in_order(
-        [&] { return launch_over((a.rows + 1) * warp, count_elements<D>, stream, a, counts); },
-        [&] {
-          return check(cub::DeviceScan::ExclusiveSum(room->data() + temporary_at, bytes, counts,
-                                                     begins, a.rows + 1, stream),
-                       "cub::DeviceScan::ExclusiveSum");
-        },
-        [&] {
-          return launch_over((a.rows + 1) * warp, write_elements<D>, stream, a,
-                             static_cast<const std::int64_t*>(begins), made_matrix<D>(r.b));
-        },
-        [&] {
-          return launch(answer_count, 1, 1, stream,
-                        static_cast<const std::int64_t*>(begins + a.rows), r.b.indices.extent(0),
-                        address_of_count(r.nnz), reply, failure);
-        });
+    TRY(sum_up(nullptr, bytes));
+    c.share(bytes);
+    TRY(c.begin());
+    TRY(launch_over((a.rows + 1) * warp, count_elements<D>, stream, a, counts));
+    TRY(sum_up(c.shared(), bytes));
+    TRY(launch_over((a.rows + 1) * warp, write_elements<D>, stream, a, begins,
+                    made_matrix<D>(r.b)));
+    return launch(answer_count, 1, 1, stream, begins + a.rows, r.b.indices.extent(0),
+                  address_of_count(r.nnz), reply, failure);
   });
 }
 
@@ -130,18 +116,13 @@ result<void> run_to_dense(const sparse::to_dense& r, lane& where, late_failure f
   const cudaStream_t stream = where.stream();
   return with_values(r.b.type(), [&]<class T, class D>(T, D) -> result<void> {
     const dense_operand<D> b(r.b);
-    auto room = where.workspace(sizeof(unsigned long long));
-    if (!room) return std::move(room).error();
-    auto* const fault = reinterpret_cast<unsigned long long*>(room->data());
-    constexpr auto claim = sparse::pattern_claim::places;
-    return in_order([&] { return enqueue_pattern_check(r.a, claim, fault, stream); },
-                    [&] { return launch_over(b.rows * b.columns, clear<D>, stream, b); },
-                    [&] {
-                      return launch_over(
-                          r.a.stored(), add_elements<D>, stream, sparse::pattern_of(r.a),
-                          reinterpret_cast<const D*>(r.a.values.address()), r.a.stored(), b);
-                    },
-                    [&] { return enqueue_pattern_report(r.a, claim, fault, failure, stream); });
+    call_frame c(where);
+    checking pattern(c, r.a, sparse::pattern_claim::places, failure);
+    TRY(c.begin());
+    TRY(launch_over(b.rows * b.columns, clear<D>, stream, b));
+    TRY(launch_over(r.a.stored(), add_elements<D>, stream, sparse::pattern_of(r.a),
+                    reinterpret_cast<const D*>(r.a.values.address()), r.a.stored(), b));
+    return c.end();
   });
 }
 
@@ -223,66 +204,39 @@ result<void> convert_as(const sparse::convert& r, lane& where, std::int64_t* rep
   const std::int64_t stored = r.a.stored();
   const place_order order(r.b);
   const int bits = std::bit_width(order.last());
-  pieces parts;
-  const std::size_t fault_at = parts.add(sizeof(unsigned long long));
-  std::size_t keys_at[2];
-  std::size_t numbers_at[2];
-  for (int i : {0, 1}) {
-    keys_at[i] = parts.add(stored * 8);
-    numbers_at[i] = parts.add(stored * static_cast<std::int64_t>(sizeof(Number)));
-  }
-  const auto sort = [&](void* memory, std::size_t& bytes, const std::uint64_t* keys,
-                        std::uint64_t* sorted, const Number* numbers, Number* of_sorted) {
-    return check(cub::DeviceRadixSort::SortPairs(memory, bytes, keys, sorted, numbers, of_sorted,
-                                                 stored, 0, bits, stream),
+  call_frame c(where);
+  const auto first_fault = c.array<unsigned long long>(1);
+  const auto keys = c.array<std::uint64_t>(stored);
+  const auto numbers = c.array<Number>(stored);
+  const auto ordered_keys = c.array<std::uint64_t>(stored);
+  const auto ordered_numbers = c.array<Number>(stored);
+  const auto sort = [&](void* memory, std::size_t& bytes) {
+    return check(cub::DeviceRadixSort::SortPairs(memory, bytes, keys.get(), ordered_keys.get(),
+                                                 numbers.get(), ordered_numbers.get(), stored, 0,
+                                                 bits, stream),
                  "cub::DeviceRadixSort::SortPairs");
   };
-  std::size_t bytes = 0;
-  if (stored > 0 && bits > 0) {
-    if (auto sized = sort(nullptr, bytes, nullptr, nullptr, nullptr, nullptr); !sized) return sized;
-  }
-  const std::size_t temporary_at = parts.add(static_cast<std::int64_t>(bytes));
-  auto room = where.workspace(parts.bytes());
-  if (!room) return std::move(room).error();
-  const auto keys = [&](int i) {
-    return reinterpret_cast<std::uint64_t*>(room->data() + keys_at[i]);
-  };
-  const auto numbers = [&](int i) {
-    return reinterpret_cast<Number*>(room->data() + numbers_at[i]);
-  };
-  auto* const fault = reinterpret_cast<unsigned long long*>(room->data() + fault_at);
-  constexpr auto claim = sparse::pattern_claim::places;
   // Of an empty matrix all keys are equal.
   const bool sorts = stored > 0 && bits > 0;
-  const int sorted = sorts ? 1 : 0;
-  const auto* const sorted_keys = static_cast<const std::uint64_t*>(keys(sorted));
-  return in_order([&] { return enqueue_pattern_check(r.a, claim, fault, stream); },
-                  [&] {
-                    return launch_over(stored, make_keys<Number>, stream, sparse::pattern_of(r.a),
-                                       stored, order, keys(0), numbers(0));
-                  },
-                  [&] {
-                    return !sorts ? result<void>()
-                                  : sort(room->data() + temporary_at, bytes, keys(0), keys(1),
-                                         numbers(0), numbers(1));
-                  },
-                  [&] {
-                    return r.b.format == sparse_format::coo
-                               ? result<void>()
-                               : launch_over(order.majors + 1, begin_majors, stream, sorted_keys,
-                                             stored, order, made_offsets(r.b));
-                  },
-                  [&] {
-                    return launch_over(stored, put_sorted<Number, D>, stream, sorted_keys,
-                                       static_cast<const Number*>(numbers(sorted)), stored, order,
-                                       reinterpret_cast<const D*>(r.a.values.address()),
-                                       made_matrix<D>(r.b));
-                  },
-                  [&] {
-                    return launch(answer_converted, 1, 1, stream, sorted_keys, stored, order,
-                                  r.b.indices.extent(0), address_of_count(r.nnz), reply,
-                                  pattern_report(r.a, claim, fault), failure);
-                  });
+  std::size_t bytes = 0;
+  if (sorts) TRY(sort(nullptr, bytes));
+  c.share(bytes);
+  TRY(c.begin());
+  constexpr auto claim = sparse::pattern_claim::places;
+  TRY(enqueue_pattern_check(r.a, claim, first_fault, stream));
+  TRY(launch_over(stored, make_keys<Number>, stream, sparse::pattern_of(r.a), stored, order, keys,
+                  numbers));
+  if (sorts) TRY(sort(c.shared(), bytes));
+  const auto& sorted_keys = sorts ? ordered_keys : keys;
+  const auto& sorted_numbers = sorts ? ordered_numbers : numbers;
+  if (r.b.format != sparse_format::coo) {
+    TRY(launch_over(order.majors + 1, begin_majors, stream, sorted_keys, stored, order,
+                    made_offsets(r.b)));
+  }
+  TRY(launch_over(stored, put_sorted<Number, D>, stream, sorted_keys, sorted_numbers, stored, order,
+                  reinterpret_cast<const D*>(r.a.values.address()), made_matrix<D>(r.b)));
+  return launch(answer_converted, 1, 1, stream, sorted_keys, stored, order, r.b.indices.extent(0),
+                address_of_count(r.nnz), reply, pattern_report(r.a, claim, first_fault), failure);
 }
 
 result<void> run_convert(const sparse::convert& r, lane& where, std::int64_t* reply,

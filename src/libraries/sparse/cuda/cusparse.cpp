@@ -1,6 +1,7 @@
 #include "libraries/sparse/cuda/cusparse.hpp"
 
 #include "backend/cuda/context/failure.hpp"
+#include "base/try.hpp"
 #include "libraries/sparse/cuda/status.hpp"
 
 #include <memory>
@@ -32,9 +33,9 @@ result<cusparseHandle_t> cusparse_of(lane& where) {
   if (!place) {
     auto made = std::make_shared<attached>();
     const cudaStream_t stream = where.stream();
-    auto done = check(cusparseCreate(&made->handle), "cusparseCreate", stream);
-    if (done) done = check(cusparseSetStream(made->handle, stream), "cusparseSetStream", stream);
-    if (!done) return std::move(done).error();
+    TRY(check(cusparseCreate(&made->handle), "cusparseCreate", stream));
+    TRY(check(cusparseSetStream(made->handle, stream), "cusparseSetStream", stream));
+
     place = std::move(made);
   }
   return static_cast<const attached*>(place.get())->handle;

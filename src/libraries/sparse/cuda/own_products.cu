@@ -1,6 +1,4 @@
 #include "backend/cuda/context/executor.hpp"
-#include "backend/cuda/context/pieces.hpp"
-#include "libraries/sparse/cuda/in_order.hpp"
 #include "libraries/sparse/cuda/kernels/dense.cuh"
 #include "libraries/sparse/cuda/kernels/grid.cuh"
 #include "libraries/sparse/cuda/kernels/values.cuh"
@@ -128,16 +126,10 @@ result<void> enqueue_scattering(const sparse_product& p, work_of<D>* sums, cudaS
                         .columns = out.columns,
                         .transposed = transposes(p.op),
                         .conjugated = conjugates(p.op)};
-  return in_order(
-      [&] {
-        return check(
-            cudaMemsetAsync(sums, 0, static_cast<std::size_t>(count) * sizeof *sums, stream),
-            "cudaMemsetAsync");
-      },
-      [&] { return launch_over(s.stored * s.columns, scatter_products<D>, stream, s); },
-      [&] {
-        return launch_over(count, finish_sums<D>, stream, sums, out, update_of<D>(p.alpha, p.beta));
-      });
+  TRY(check(cudaMemsetAsync(sums, 0, static_cast<std::size_t>(count) * sizeof *sums, stream),
+            "cudaMemsetAsync"));
+  TRY(launch_over(s.stored * s.columns, scatter_products<D>, stream, s));
+  return launch_over(count, finish_sums<D>, stream, sums, out, update_of<D>(p.alpha, p.beta));
 }
 
 template <class D>
@@ -173,27 +165,16 @@ result<void> enqueue_vector_copy(const any_tensor& from, const any_tensor& to, l
 result<void> enqueue_own_product(const sparse_product& p, lane& where, late_failure failure) {
   return with_values(p.out.type(), [&]<class T, class D>(T, D) -> result<void> {
     const bool gathers = p.a.format > sparse_format::coo && !transposes(p.op);
-    pieces parts;
-    const std::size_t fault_at = parts.add(sizeof(unsigned long long));
-    const std::size_t sums_at =
-        parts.add(gathers ? 0 : p.out.count() * static_cast<std::int64_t>(sizeof(work_of<D>)));
-    auto room = where.workspace(parts.bytes());
-    if (!room) return std::move(room).error();
-    auto* const fault = reinterpret_cast<unsigned long long*>(room->data() + fault_at);
-    constexpr auto claim = sparse::pattern_claim::places;
-    return in_order(
-        [&] {
-          // Indices of sliced_ell, of which there is one for each element, are checked on the way.
-          return gathers && p.a.format == sparse_format::sliced_ell
-                     ? enqueue_offsets_check(p.a, fault, where.stream())
-                     : enqueue_pattern_check(p.a, claim, fault, where.stream());
-        },
-        [&] {
-          auto* const sums = reinterpret_cast<work_of<D>*>(room->data() + sums_at);
-          return gathers ? enqueue_gathering<D>(p, fault, where.stream())
-                         : enqueue_scattering<D>(p, sums, where.stream());
-        },
-        [&] { return enqueue_pattern_report(p.a, claim, fault, failure, where.stream()); });
+    call_frame c(where);
+    // Indices of sliced_ell, of which there is one for each element, are checked on the way.
+    checking pattern(c, p.a, sparse::pattern_claim::places, failure,
+                     gathers && p.a.format == sparse_format::sliced_ell ? checking::part::offsets
+                                                                        : checking::part::all);
+    const auto sums = c.array<work_of<D>>(gathers ? 0 : p.out.count());
+    TRY(c.begin());
+    TRY(gathers ? enqueue_gathering<D>(p, pattern.first_fault(), where.stream())
+                : enqueue_scattering<D>(p, sums, where.stream()));
+    return c.end();
   });
 }
 

@@ -1,4 +1,3 @@
-#include "libraries/sparse/cuda/in_order.hpp"
 #include "libraries/sparse/cuda/kernels/grid.cuh"
 #include "libraries/sparse/cuda/kernels/report.cuh"
 #include "libraries/sparse/cuda/pattern_check.hpp"
@@ -20,9 +19,8 @@ __global__ void report_fault(pattern_report report, late_failure failure) {
 /// Enqueues the first `number` checks.
 result<void> enqueue_checks(const sparse::pattern_checks& checks, std::int64_t number,
                             unsigned long long* first_fault, cudaStream_t stream) {
-  auto done = check(cudaMemsetAsync(first_fault, no_fault_byte, sizeof *first_fault, stream),
-                    "cudaMemsetAsync");
-  if (!done) return done;
+  TRY(check(cudaMemsetAsync(first_fault, no_fault_byte, sizeof *first_fault, stream),
+            "cudaMemsetAsync"));
   return launch_over(number, find_first_fault, stream, checks, number, first_fault);
 }
 

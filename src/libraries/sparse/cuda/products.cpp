@@ -1,6 +1,5 @@
 #include "backend/cuda/context/executor.hpp"
 #include "backend/cuda/context/failure.hpp"
-#include "backend/cuda/context/pieces.hpp"
 #include "libraries/sparse/cuda/checked_pattern.hpp"
 #include "libraries/sparse/cuda/cusparse_operands.hpp"
 #include "libraries/sparse/cuda/own_products.hpp"
@@ -28,90 +27,54 @@ std::optional<cusparseOperation_t> operation_of(const sparse_matrix& a, blas::st
   return conjugated ? CUSPARSE_OPERATION_CONJUGATE_TRANSPOSE : CUSPARSE_OPERATION_TRANSPOSE;
 }
 
-/// The packed vector that stands for `t` in a call: its own memory, or a part of the workspace.
-struct packed_vector {
-  const any_tensor& t;
-  std::size_t at = 0;
-  bool moved = false;
-
-  packed_vector(const any_tensor& of, pieces& parts)
-      : t(of), moved(of.stride(0) != 1 && of.extent(0) > 1) {
-    if (moved) at = parts.add(of.count() * size_of(of.type()));
-  }
-  [[nodiscard]] any_tensor in(std::byte* room) const {
-    if (!moved) return t;
-    return any_tensor::unowned(room + at, t.type(), {t.extent(0)});
-  }
-};
+/// Describes a packed vector.
+result<void> describe(const any_tensor& t, vector_descriptor& to, cudaStream_t stream) {
+  return check(cusparseCreateDnVec(to.place(), t.extent(0), t.address(), cusparse_type(t.type())),
+               "cusparseCreateDnVec", stream);
+}
 
 result<void> multiply(const sparse::spmv& r, cusparseOperation_t op, lane& where,
                       late_failure failure) {
   const cudaStream_t stream = where.stream();
-  auto handle = cusparse_of(where);
-  if (!handle) return std::move(handle).error();
+  const auto handle = TRY(cusparse_of(where));
   const dtype type = r.y.type();
   const host_factor alpha(r.alpha, type);
   const host_factor beta(r.beta, type);
-  const cudaDataType compute = cusparse_compute_type(type);
-  constexpr auto algorithm = CUSPARSE_SPMV_ALG_DEFAULT;
-
-  const auto described = [&](const any_tensor& t, vector_descriptor& to) {
-    return check(cusparseCreateDnVec(to.place(), t.extent(0), t.address(), cusparse_type(type)),
-                 "cusparseCreateDnVec", stream);
-  };
-  pieces parts;
-  const packed_vector packed_x(r.x, parts);
-  const packed_vector packed_y(r.y, parts);
-  const checked_pattern pattern(r.a, parts);
-  std::size_t bytes = 0;
-  {
+  // The question for the buffer's size has the same arguments, but for the last.
+  const auto call = [&](auto function, std::string_view name, const sparse_matrix& of,
+                        const any_tensor& in, const any_tensor& out, auto* last) -> result<void> {
     sparse_descriptor a;
-    if (auto done = describe(r.a, a, stream); !done) return done;
     vector_descriptor x;
     vector_descriptor y;
-    if (auto done = described(r.x, x); !done) return done;
-    if (auto done = described(r.y, y); !done) return done;
-    auto sized = check(cusparseSpMV_bufferSize(*handle, op, alpha.address(), a.get(), x.get(),
-                                               beta.address(), y.get(), compute, algorithm, &bytes),
-                       "cusparseSpMV_bufferSize", stream);
-    if (!sized) return sized;
-  }
-  const std::size_t buffer_at = parts.add(static_cast<std::int64_t>(bytes));
-  auto room = where.workspace(parts.bytes());
-  if (!room) return std::move(room).error();
-  if (auto done = pattern.enqueue(room->data(), stream); !done) return done;
-  sparse_descriptor a;
-  if (auto done = describe(pattern.in(room->data()), a, stream); !done) return done;
-  const any_tensor from = packed_x.in(room->data());
-  const any_tensor to = packed_y.in(room->data());
-  if (packed_x.moved) {
-    if (auto done = enqueue_vector_copy(r.x, from, where); !done) return done;
-  }
-  if (packed_y.moved && !r.beta.is_zero()) {
-    if (auto done = enqueue_vector_copy(r.y, to, where); !done) return done;
-  }
-  vector_descriptor x;
-  vector_descriptor y;
-  if (auto done = described(from, x); !done) return done;
-  if (auto done = described(to, y); !done) return done;
-  auto done = check(cusparseSpMV(*handle, op, alpha.address(), a.get(), x.get(), beta.address(),
-                                 y.get(), compute, algorithm, room->data() + buffer_at),
-                    "cusparseSpMV", stream);
-  if (done && packed_y.moved) done = enqueue_vector_copy(to, r.y, where);
-  return done ? pattern.report(room->data(), failure, stream) : std::move(done);
+    TRY(describe(of, a, stream));
+    TRY(describe(in, x, stream));
+    TRY(describe(out, y, stream));
+    return check(function(handle, op, alpha.address(), a.get(), x.get(), beta.address(), y.get(),
+                          cusparse_compute_type(type), CUSPARSE_SPMV_ALG_DEFAULT, last),
+                 name, stream);
+  };
+  const auto stays = [](const any_tensor& t) { return t.stride(0) == 1 || t.extent(0) <= 1; };
+
+  call_frame c(where);
+  packed_operand x(c, r.x, use::reads, stays(r.x), enqueue_vector_copy);
+  packed_operand y(c, r.y, r.beta.is_zero() ? use::writes : use::updates, stays(r.y),
+                   enqueue_vector_copy);
+  checked_pattern a(c, r.a, failure);
+  std::size_t bytes = 0;
+  TRY(call(cusparseSpMV_bufferSize, "cusparseSpMV_bufferSize", r.a, r.x, r.y, &bytes));
+  c.share(bytes);
+  TRY(c.begin());
+  TRY(call(cusparseSpMV, "cusparseSpMV", *a, *x, *y, c.shared()));
+  return c.end();
 }
 
 result<void> multiply(const sparse::spmm& r, cusparseOperation_t op, lane& where,
                       late_failure failure) {
   const cudaStream_t stream = where.stream();
-  auto handle = cusparse_of(where);
-  if (!handle) return std::move(handle).error();
+  const auto handle = TRY(cusparse_of(where));
   const dtype type = r.c.type();
   const host_factor alpha(r.alpha, type);
   const host_factor beta(r.beta, type);
-  const cudaDataType compute = cusparse_compute_type(type);
-  constexpr auto algorithm = CUSPARSE_SPMM_ALG_DEFAULT;
-  constexpr auto plain = CUSPARSE_OPERATION_NON_TRANSPOSE;
 
   // Both dense matrices are described in the order of c; b, if it has the other one, transposed.
   const bool rows_of_c = is_row_major(r.c);
@@ -119,31 +82,27 @@ result<void> multiply(const sparse::spmm& r, cusparseOperation_t op, lane& where
   const cusparseOrder_t order = rows_of_c ? CUSPARSE_ORDER_ROW : CUSPARSE_ORDER_COL;
   matrix_descriptor b;
   matrix_descriptor c;
-  if (auto done = describe(r.b, turned, order, b, stream); !done) return done;
-  if (auto done = describe(r.c, false, order, c, stream); !done) return done;
-  const cusparseOperation_t op_b = turned ? CUSPARSE_OPERATION_TRANSPOSE : plain;
-  std::size_t bytes = 0;
-  {
+  TRY(describe(r.b, turned, order, b, stream));
+  TRY(describe(r.c, false, order, c, stream));
+  const auto call = [&](auto function, std::string_view name, const sparse_matrix& of,
+                        auto* last) -> result<void> {
     sparse_descriptor a;
-    if (auto done = describe(r.a, a, stream); !done) return done;
-    auto sized = check(cusparseSpMM_bufferSize(*handle, op, op_b, alpha.address(), a.get(), b.get(),
-                                               beta.address(), c.get(), compute, algorithm, &bytes),
-                       "cusparseSpMM_bufferSize", stream);
-    if (!sized) return sized;
-  }
-  pieces parts;
-  const checked_pattern pattern(r.a, parts);
-  const std::size_t buffer_at = parts.add(static_cast<std::int64_t>(bytes));
-  auto room = where.workspace(parts.bytes());
-  if (!room) return std::move(room).error();
-  if (auto done = pattern.enqueue(room->data(), stream); !done) return done;
-  sparse_descriptor a;
-  if (auto done = describe(pattern.in(room->data()), a, stream); !done) return done;
-  auto done =
-      check(cusparseSpMM(*handle, op, op_b, alpha.address(), a.get(), b.get(), beta.address(),
-                         c.get(), compute, algorithm, room->data() + buffer_at),
-            "cusparseSpMM", stream);
-  return done ? pattern.report(room->data(), failure, stream) : std::move(done);
+    TRY(describe(of, a, stream));
+    return check(function(handle, op,
+                          turned ? CUSPARSE_OPERATION_TRANSPOSE : CUSPARSE_OPERATION_NON_TRANSPOSE,
+                          alpha.address(), a.get(), b.get(), beta.address(), c.get(),
+                          cusparse_compute_type(type), CUSPARSE_SPMM_ALG_DEFAULT, last),
+                 name, stream);
+  };
+
+  call_frame frame(where);
+  checked_pattern a(frame, r.a, failure);
+  std::size_t bytes = 0;
+  TRY(call(cusparseSpMM_bufferSize, "cusparseSpMM_bufferSize", r.a, &bytes));
+  frame.share(bytes);
+  TRY(frame.begin());
+  TRY(call(cusparseSpMM, "cusparseSpMM", *a, frame.shared()));
+  return frame.end();
 }
 
 /// Whether rows of the product are rows that are stored, one after another.

@@ -27,49 +27,36 @@ bool offers_sampled_blocks(const sparse::sddmm& r) noexcept {
 
 result<void> enqueue_sampled_blocks(const sparse::sddmm& r, lane& where, late_failure failure) {
   const cudaStream_t stream = where.stream();
-  auto handle = cusparse_of(where);
-  if (!handle) return std::move(handle).error();
+  const auto handle = TRY(cusparse_of(where));
   const dtype type = r.a.type();
   const host_factor alpha(r.alpha, type);
   const host_factor beta(r.beta, type);
-  const cudaDataType compute = cusparse_compute_type(type);
-  constexpr auto algorithm = CUSPARSE_SDDMM_ALG_DEFAULT;
   matrix_descriptor a;
   matrix_descriptor b;
-  if (auto done = describe(r.a, false, order_of(r.a), a, stream); !done) return done;
-  if (auto done = describe(r.b, false, order_of(r.b), b, stream); !done) return done;
-  std::size_t bytes = 0;
-  {
+  TRY(describe(r.a, false, order_of(r.a), a, stream));
+  TRY(describe(r.b, false, order_of(r.b), b, stream));
+  const auto call = [&](auto function, std::string_view name, const sparse_matrix& of,
+                        auto* last) -> result<void> {
     sparse_descriptor c;
-    if (auto done = describe(r.c, c, stream); !done) return done;
-    auto sized =
-        check(cusparseSDDMM_bufferSize(*handle, plain, plain, alpha.address(), a.get(), b.get(),
-                                       beta.address(), c.updated(), compute, algorithm, &bytes),
-              "cusparseSDDMM_bufferSize", stream);
-    if (!sized) return sized;
-  }
-  pieces parts;
-  const checked_pattern pattern(r.c, parts);
-  const std::size_t buffer_at = parts.add(static_cast<std::int64_t>(bytes));
-  auto room = where.workspace(parts.bytes());
-  if (!room) return std::move(room).error();
-  if (auto done = pattern.enqueue(room->data(), stream); !done) return done;
+    TRY(describe(of, c, stream));
+    return check(
+        function(handle, plain, plain, alpha.address(), a.get(), b.get(), beta.address(),
+                 c.updated(), cusparse_compute_type(type), CUSPARSE_SDDMM_ALG_DEFAULT, last),
+        name, stream);
+  };
+  call_frame frame(where);
+  checked_pattern c(frame, r.c, failure);
+  std::size_t bytes = 0;
+  TRY(call(cusparseSDDMM_bufferSize, "cusparseSDDMM_bufferSize", r.c, &bytes));
+  frame.share(bytes);
+  TRY(frame.begin());
   if (r.beta.is_zero()) {  // 0 · NaN is none
-    auto cleared =
-        check(cudaMemsetAsync(
-                  r.c.values.address(), 0,
-                  static_cast<std::size_t>(r.c.stored() * static_cast<std::int64_t>(size_of(type))),
-                  stream),
-              "cudaMemsetAsync");
-    if (!cleared) return cleared;
+    TRY(check(cudaMemsetAsync(r.c.values.address(), 0,
+                              static_cast<std::size_t>(r.c.stored() * size_of(type)), stream),
+              "cudaMemsetAsync"));
   }
-  sparse_descriptor c;
-  if (auto done = describe(pattern.in(room->data()), c, stream); !done) return done;
-  auto done =
-      check(cusparseSDDMM(*handle, plain, plain, alpha.address(), a.get(), b.get(), beta.address(),
-                          c.updated(), compute, algorithm, room->data() + buffer_at),
-            "cusparseSDDMM", stream);
-  return done ? pattern.report(room->data(), failure, stream) : std::move(done);
+  TRY(call(cusparseSDDMM, "cusparseSDDMM", *c, frame.shared()));
+  return frame.end();
 }
 
 }  // namespace troupe::cuda

@@ -1,5 +1,4 @@
 #include "backend/cuda/context/executor.hpp"
-#include "libraries/sparse/cuda/in_order.hpp"
 #include "libraries/sparse/cuda/kernels/dense.cuh"
 #include "libraries/sparse/cuda/kernels/grid.cuh"
 #include "libraries/sparse/cuda/kernels/values.cuh"
@@ -47,10 +46,9 @@ result<void> run_sddmm(const sparse::sddmm& r, lane& where, late_failure failure
     if (done || done.error().code != errc::unsupported) return done;
   }
   return with_values(r.a.type(), [&]<class T, class D>(T, D) -> result<void> {
-    auto room = where.workspace(sizeof(unsigned long long));
-    if (!room) return std::move(room).error();
-    auto* const fault = reinterpret_cast<unsigned long long*>(room->data());
-    constexpr auto claim = sparse::pattern_claim::places;
+    call_frame c(where);
+    checking pattern(c, r.c, sparse::pattern_claim::places, failure);
+    TRY(c.begin());
     const sampled_product<D> s{.p = sparse::pattern_of(r.c),
                                .values = reinterpret_cast<D*>(r.c.values.address()),
                                .stored = r.c.stored(),
@@ -58,13 +56,9 @@ result<void> run_sddmm(const sparse::sddmm& r, lane& where, late_failure failure
                                .b = dense_operand<const D>(r.b),
                                .finish = update_of<D>(r.alpha, r.beta),
                                .terms = r.alpha.is_zero() ? 0 : r.a.extent(1)};
-    return in_order(
-        [&] { return enqueue_pattern_check(r.c, claim, fault, where.stream()); },
-        [&] {
-          return s.terms < warp ? launch_over(s.stored, sample<1, D>, where.stream(), s)
-                                : launch_over(s.stored * warp, sample<warp, D>, where.stream(), s);
-        },
-        [&] { return enqueue_pattern_report(r.c, claim, fault, failure, where.stream()); });
+    TRY(s.terms < warp ? launch_over(s.stored, sample<1, D>, where.stream(), s)
+                       : launch_over(s.stored * warp, sample<warp, D>, where.stream(), s));
+    return c.end();
   });
 }
 

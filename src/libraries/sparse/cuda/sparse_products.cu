@@ -1,7 +1,6 @@
+#include "backend/cuda/context/call_frame.hpp"
 #include "backend/cuda/context/executor.hpp"
 #include "backend/cuda/context/launch.cuh"
-#include "backend/cuda/context/pieces.hpp"
-#include "libraries/sparse/cuda/in_order.hpp"
 #include "libraries/sparse/cuda/kernels/sparse_products.cuh"
 #include "libraries/sparse/cuda/pattern_check.hpp"
 #include "libraries/sparse/shared/sparse_factors.hpp"
@@ -26,69 +25,38 @@ std::int64_t blocks_for(std::int64_t steps, const lane& where) noexcept {
 
 /// Workspace of a product, whose number of products is known or still 0.
 struct work {
-  pieces all;
-  std::size_t faults_at = all.add(2 * sizeof(place));
-  std::size_t ends_at;
-  std::size_t keys_at[2];
-  std::size_t numbers_at[2];
-  std::size_t scratch_at;
-  std::size_t scratch_bytes = 0;
-  std::byte* first = nullptr;
+  call_frame frame;
+  frame_array<place> faults;  ///< the first of each factor's pattern
+  frame_array<std::int64_t> ends;
+  frame_array<place> keys[2];
+  frame_array<place> numbers[2];
 
-  /// The first fault of each factor's pattern.
-  [[nodiscard]] place* faults() const noexcept {
-    return reinterpret_cast<place*>(first + faults_at);
-  }
-  [[nodiscard]] std::int64_t* ends() const noexcept {
-    return reinterpret_cast<std::int64_t*>(first + ends_at);
-  }
-  [[nodiscard]] place* keys(int which) const noexcept {
-    return reinterpret_cast<place*>(first + keys_at[which]);
-  }
-  [[nodiscard]] place* numbers(int which) const noexcept {
-    return reinterpret_cast<place*>(first + numbers_at[which]);
-  }
-  [[nodiscard]] void* scratch() const noexcept { return first + scratch_at; }
-
-  [[nodiscard]] result<void> take(std::int64_t slots, std::int64_t products, int bits,
-                                  lane& where) {
+  explicit work(lane& where) : frame(where), faults(frame.array<place>(2)) {}
+  [[nodiscard]] result<void> take(std::int64_t slots, std::int64_t products, int bits) {
     std::int64_t* const sums = nullptr;
     cub::DoubleBuffer<place> none;
-    for (const std::int64_t n : {slots, products}) {
-      std::size_t needed = 0;
-      if (auto done = check(cub::DeviceScan::InclusiveSum(nullptr, needed, sums, sums, n),
-                            "cub::DeviceScan::InclusiveSum");
-          !done) {
-        return done;
-      }
-      scratch_bytes = std::max(scratch_bytes, needed);
-    }
     std::size_t needed = 0;
-    if (auto done =
-            check(cub::DeviceRadixSort::SortPairs(nullptr, needed, none, none, products, 0, bits),
-                  "cub::DeviceRadixSort::SortPairs");
-        !done) {
-      return done;
+    for (const std::int64_t n : {slots, products}) {
+      TRY(check(cub::DeviceScan::InclusiveSum(nullptr, needed, sums, sums, n),
+                "cub::DeviceScan::InclusiveSum"));
+      frame.share(needed);
     }
-    scratch_bytes = std::max(scratch_bytes, needed);
-    const auto bytes = static_cast<std::int64_t>(sizeof(place));
-    ends_at = all.add(slots * bytes);
+    TRY(check(cub::DeviceRadixSort::SortPairs(nullptr, needed, none, none, products, 0, bits),
+              "cub::DeviceRadixSort::SortPairs"));
+    frame.share(needed);
+    ends = frame.array<std::int64_t>(slots);
     for (const int which : {0, 1}) {
-      keys_at[which] = all.add(products * bytes);
-      numbers_at[which] = all.add(products * bytes);
+      keys[which] = frame.array<place>(products);
+      numbers[which] = frame.array<place>(products);
     }
-    scratch_at = all.add(static_cast<std::int64_t>(scratch_bytes));
-    auto room = where.workspace(all.bytes());
-    if (!room) return std::move(room).error();
-    first = room->data();
-    return {};
+    return frame.begin();
   }
 };
 
 result<void> sum_up(std::int64_t* numbers, std::int64_t n, const work& room, lane& where) {
   if (n == 0) return {};
-  std::size_t bytes = room.scratch_bytes;
-  return check(cub::DeviceScan::InclusiveSum(room.scratch(), bytes, numbers, numbers, n,
+  std::size_t bytes = room.frame.shared_bytes().device;
+  return check(cub::DeviceScan::InclusiveSum(room.frame.shared(), bytes, numbers, numbers, n,
                                              static_cast<cudaStream_t>(where.stream())),
                "cub::DeviceScan::InclusiveSum");
 }
@@ -96,12 +64,9 @@ result<void> sum_up(std::int64_t* numbers, std::int64_t n, const work& room, lan
 /// Enqueues the ends of each left element's products among all.
 result<void> find_ends(const factor_patterns& f, const work& room, lane& where) {
   if (f.left.slots == 0) return {};
-  if (auto done = launch(count_products, blocks_for(f.left.slots, where), threads, where.stream(),
-                         f, room.ends());
-      !done) {
-    return done;
-  }
-  return sum_up(room.ends(), f.left.slots, room, where);
+  TRY(launch(count_products, blocks_for(f.left.slots, where), threads, where.stream(), f,
+             room.ends));
+  return sum_up(room.ends, f.left.slots, room, where);
 }
 
 /// What the host has to know of a product.
@@ -114,8 +79,8 @@ struct known_product {
 result<known_product> look_at(const sparse::sparse_factors& factors, const factor_patterns& f,
                               late_failure failure, lane& where) {
   constexpr auto claim = sparse::pattern_claim::places;
-  work room;
-  if (auto taken = room.take(f.left.slots, 0, 1, where); !taken) return std::move(taken).error();
+  work room(where);
+  TRY(room.take(f.left.slots, 0, 1));
   const cudaStream_t stream = where.stream();
   place faults[2] = {};
   known_product known;
@@ -123,23 +88,16 @@ result<known_product> look_at(const sparse::sparse_factors& factors, const facto
     return check(cudaMemcpyAsync(&to, from, sizeof to, cudaMemcpyDeviceToHost, stream),
                  "cudaMemcpyAsync");
   };
-  auto done = in_order(
-      [&] { return enqueue_pattern_check(factors.left, claim, room.faults(), stream); },
-      [&] { return enqueue_pattern_check(factors.right, claim, room.faults() + 1, stream); },
-      [&] { return find_ends(f, room, where); }, [&] { return read(faults, room.faults()); },
-      [&] {
-        return f.left.slots == 0 ? result<void>()
-                                 : read(known.products, room.ends() + f.left.slots - 1);
-      },
-      [&] { return check(cudaStreamSynchronize(stream), "cudaStreamSynchronize"); });
-  if (!done) return std::move(done).error();
+  TRY(enqueue_pattern_check(factors.left, claim, room.faults, stream));
+  TRY(enqueue_pattern_check(factors.right, claim, room.faults + 1, stream));
+  TRY(find_ends(f, room, where));
+  TRY(read(faults, room.faults.get()));
+  if (f.left.slots > 0) TRY(read(known.products, room.ends + f.left.slots - 1));
+  TRY(check(cudaStreamSynchronize(stream), "cudaStreamSynchronize"));
   for (const int which : {0, 1}) {
     if (static_cast<std::int64_t>(faults[which]) == no_fault) continue;
     const sparse_matrix& wrong = which == 0 ? factors.left : factors.right;
-    if (auto told = enqueue_pattern_report(wrong, claim, room.faults() + which, failure, stream);
-        !told) {
-      return std::move(told).error();
-    }
+    TRY(enqueue_pattern_report(wrong, claim, room.faults + which, failure, stream));
     return known;
   }
   known.good = true;
@@ -150,27 +108,18 @@ result<known_product> look_at(const sparse::sparse_factors& factors, const facto
 result<sorted_products> sort_products(const factor_patterns& f, const work& room,
                                       std::int64_t products, int bits, lane& where) {
   const cudaStream_t stream = where.stream();
-  cub::DoubleBuffer<place> keys(room.keys(0), room.keys(1));
-  cub::DoubleBuffer<place> numbers(room.numbers(0), room.numbers(1));
+  cub::DoubleBuffer<place> keys(room.keys[0], room.keys[1]);
+  cub::DoubleBuffer<place> numbers(room.numbers[0], room.numbers[1]);
   const std::int64_t blocks = blocks_for(products, where);
-  std::int64_t* elements = nullptr;
-  auto done = in_order(
-      [&] {
-        return launch(expand, blocks, threads, stream, f, room.ends(), products, room.keys(0),
-                      room.numbers(0));
-      },
-      [&] {
-        std::size_t bytes = room.scratch_bytes;
-        return check(cub::DeviceRadixSort::SortPairs(room.scratch(), bytes, keys, numbers, products,
-                                                     0, bits, stream),
-                     "cub::DeviceRadixSort::SortPairs");
-      },
-      [&] {
-        elements = reinterpret_cast<std::int64_t*>(keys.Alternate());
-        return launch(mark, blocks, threads, stream, keys.Current(), products, elements);
-      },
-      [&] { return sum_up(elements, products, room, where); });
-  if (!done) return std::move(done).error();
+  TRY(launch(expand, blocks, threads, stream, f, room.ends, products, room.keys[0],
+             room.numbers[0]));
+  std::size_t bytes = room.frame.shared_bytes().device;
+  TRY(check(cub::DeviceRadixSort::SortPairs(room.frame.shared(), bytes, keys, numbers, products, 0,
+                                            bits, stream),
+            "cub::DeviceRadixSort::SortPairs"));
+  auto* const elements = reinterpret_cast<std::int64_t*>(keys.Alternate());
+  TRY(launch(mark, blocks, threads, stream, keys.Current(), products, elements));
+  TRY(sum_up(elements, products, room, where));
   return sorted_products{keys.Current(), numbers.Current(), elements, products};
 }
 
@@ -180,21 +129,18 @@ result<void> run(const sparse::sparse_factors& factors, std::int64_t capacity,
                  const any_tensor& nnz, std::int64_t* reply, late_failure failure, lane& where,
                  Write write) {
   const factor_patterns f(factors);
-  auto known = look_at(factors, f, failure, where);
-  if (!known) return std::move(known).error();
-  if (!known->good) return {};
+  const auto known = TRY(look_at(factors, f, failure, where));
+  if (!known.good) return {};
   const auto last = static_cast<place>(std::max<std::int64_t>(f.rows() * f.columns(), 1) - 1);
   const int bits = std::max(1, static_cast<int>(std::bit_width(last)));
-  work room;
-  if (auto taken = room.take(f.left.slots, known->products, bits, where); !taken) return taken;
-  if (auto done = find_ends(f, room, where); !done) return done;
+  work room(where);
+  TRY(room.take(f.left.slots, known.products, bits));
+  TRY(find_ends(f, room, where));
   sorted_products sorted{};
-  if (known->products > 0) {
-    auto found = sort_products(f, room, known->products, bits, where);
-    if (!found) return std::move(found).error();
-    sorted = *found;
+  if (known.products > 0) {
+    sorted = TRY(sort_products(f, room, known.products, bits, where));
   }
-  if (auto done = write(sorted, room.ends()); !done) return done;
+  TRY(write(sorted, room.ends.get()));
   return launch(conclude, 1, 1, where.stream(), sorted, capacity, address_of_count(nnz), reply,
                 failure);
 }
@@ -215,20 +161,15 @@ result<void> multiply(const sparse::spgemm& r, lane& where, std::int64_t* reply,
   }
   const cudaStream_t stream = where.stream();
   return run(of, capacity, r.nnz, reply, failure, where,
-             [&](const sorted_products& sorted, const std::int64_t* ends) {
-               return in_order(
-                   [&] {
-                     return launch(write_offsets, blocks_for(f.rows() + 1, where), threads, stream,
-                                   f, sorted, made_list(r.c.offsets));
-                   },
-                   [&] {
-                     if (sorted.count == 0) return result<void>();
-                     return launch(
-                         write_elements<device, working>, blocks_for(sorted.count, where), threads,
-                         stream, f, ends, sorted, on_device(of.left.values.template data<T>()),
-                         on_device(of.right.values.template data<T>()), alpha, capacity,
-                         made_list(r.c.indices), on_device(r.c.values.template data<T>()));
-                   });
+             [&](const sorted_products& sorted, const std::int64_t* ends) -> result<void> {
+               TRY(launch(write_offsets, blocks_for(f.rows() + 1, where), threads, stream, f,
+                          sorted, made_list(r.c.offsets)));
+               if (sorted.count == 0) return {};
+               return launch(write_elements<device, working>, blocks_for(sorted.count, where),
+                             threads, stream, f, ends, sorted,
+                             on_device(of.left.values.template data<T>()),
+                             on_device(of.right.values.template data<T>()), alpha, capacity,
+                             made_list(r.c.indices), on_device(r.c.values.template data<T>()));
              });
 }
 

@@ -1,7 +1,6 @@
+#include "backend/cuda/context/call_frame.hpp"
 #include "backend/cuda/context/executor.hpp"
 #include "backend/cuda/context/launch.cuh"
-#include "backend/cuda/context/pieces.hpp"
-#include "libraries/sparse/cuda/in_order.hpp"
 #include "libraries/sparse/cuda/kernels/report.cuh"
 #include "libraries/sparse/cuda/kernels/values.cuh"
 #include "libraries/sparse/shared/triangles.hpp"
@@ -207,46 +206,33 @@ result<void> solve(const R& r, lane& where, late_failure failure) {
                    .x_row = r.x.stride(0),
                    .x_column = matrix ? r.x.stride(1) : 1,
                    .alpha = value_of(r.alpha.template as<T>())};
-  pieces room;
-  const std::size_t fault_at = room.add(sizeof(place));
-  const std::size_t zero_at = room.add(sizeof(place));
-  const std::size_t zeroed_at = room.add(sizeof(place));
-  const std::size_t waits_at = room.add(n * static_cast<std::int64_t>(sizeof(int)));
-  const std::int64_t sums = s.shape.by_rows ? 0 : n * nrhs;
-  const std::size_t sums_at = room.add(sums * static_cast<std::int64_t>(sizeof(T)));
-  const std::size_t diagonal_at = room.add(n * static_cast<std::int64_t>(sizeof(T)));
-  auto memory = where.workspace(room.bytes());
-  if (!memory) return std::move(memory).error();
-  std::byte* const first = memory->data();
-  auto* const first_fault = reinterpret_cast<place*>(first + fault_at);
-  s.zero = reinterpret_cast<place*>(first + zero_at);
-  s.next = reinterpret_cast<place*>(first + zeroed_at);
-  s.waits = reinterpret_cast<int*>(first + waits_at);
-  s.sums = reinterpret_cast<device*>(first + sums_at);
-  s.diagonal = reinterpret_cast<device*>(first + diagonal_at);
+  call_frame c(where);
+  const auto first_fault = c.array<place>(1);
+  const auto zero = c.array<place>(1);
+  const auto next = c.array<place>(1);  // zeros from here …
+  const auto waits = c.array<int>(n);
+  const auto sums = c.array<device>(s.shape.by_rows ? 0 : n * nrhs);
+  const auto diagonal = c.array<device>(n);  // … to here
+  TRY(c.begin());
+  s.zero = zero;
+  s.next = next;
+  s.waits = waits;
+  s.sums = sums;
+  s.diagonal = diagonal;
   constexpr auto claim = sparse::pattern_claim::places;
   const std::int64_t blocks = blocks_for(n, where);
   const cudaStream_t stream = where.stream();
-  return in_order(
-      [&] {
-        return check(cudaMemsetAsync(s.zero, 0xff, sizeof(place), stream), "cudaMemsetAsync");
-      },
-      [&] {
-        return check(cudaMemsetAsync(first + zeroed_at, 0, diagonal_at - zeroed_at, stream),
-                     "cudaMemsetAsync");
-      },
-      [&] { return enqueue_pattern_check(r.a, claim, first_fault, stream); },
-      [&] { return launch(inspect<device>, blocks, threads, stream, s); },
-      [&] {
-        if (nrhs == 0) return result<void>();
-        return launch(s.shape.by_rows ? solve_by_rows<device> : solve_by_columns<device>, blocks,
-                      threads, stream, s);
-      },
-      [&] {
-        return launch(conclude, 1, 1, stream, pattern_report(r.a, claim, first_fault), s.zero,
-                      late_words(sparse::zero_diagonal_before),
-                      late_words(sparse::zero_diagonal_after), failure);
-      });
+  TRY(check(cudaMemsetAsync(zero, 0xff, sizeof(place), stream), "cudaMemsetAsync"));
+  TRY(check(cudaMemsetAsync(next, 0, bytes_between(next, diagonal), stream), "cudaMemsetAsync"));
+  TRY(enqueue_pattern_check(r.a, claim, first_fault, stream));
+  TRY(launch(inspect<device>, blocks, threads, stream, s));
+  if (nrhs > 0) {
+    TRY(launch(s.shape.by_rows ? solve_by_rows<device> : solve_by_columns<device>, blocks, threads,
+               stream, s));
+  }
+  return launch(conclude, 1, 1, stream, pattern_report(r.a, claim, first_fault), s.zero,
+                late_words(sparse::zero_diagonal_before), late_words(sparse::zero_diagonal_after),
+                failure);
 }
 
 template <class R>

@@ -7,13 +7,10 @@ namespace troupe::cuda {
 namespace {
 
 result<void> run_validate(const sparse::validate& r, lane& where, late_failure failure) {
-  auto room = where.workspace(sizeof(unsigned long long));
-  if (!room) return std::move(room).error();
-  auto* const first = reinterpret_cast<unsigned long long*>(room->data());
-  constexpr auto claim = sparse::pattern_claim::order;
-  auto done = enqueue_pattern_check(r.a, claim, first, where.stream());
-  if (done) done = enqueue_pattern_report(r.a, claim, first, failure, where.stream());
-  return done;
+  call_frame c(where);
+  checking pattern(c, r.a, sparse::pattern_claim::order, failure);
+  TRY(c.begin());
+  return c.end();
 }
 
 const plugin_operations operations([](operation_table& table) {

@@ -1,7 +1,6 @@
+#include "backend/cuda/context/call_frame.hpp"
 #include "backend/cuda/context/executor.hpp"
 #include "backend/cuda/context/late_failure.cuh"
-#include "backend/cuda/context/pieces.hpp"
-#include "libraries/sparse/cuda/in_order.hpp"
 #include "libraries/sparse/cuda/kernels/dense.cuh"
 #include "libraries/sparse/cuda/kernels/grid.cuh"
 #include "libraries/sparse/cuda/kernels/values.cuh"
@@ -57,19 +56,29 @@ __global__ void report_index(index_vector indices, late_failure failure) {
   (void)indices.report(failure);
 }
 
+/// Notes in a frame which index is the first that points outside.
+class noted_index final : call_frame::step {
+ public:
+  explicit noted_index(call_frame& c) : step(c), first_wrong_(c.array<place>(1)) {}
+  operator place*() const noexcept { return first_wrong_; }
+
+ private:
+  result<void> before(lane& where) override {
+    return check(cudaMemsetAsync(first_wrong_, 0xff, sizeof(place), where.stream()),
+                 "cudaMemsetAsync");
+  }
+  frame_array<place> first_wrong_;
+};
+
 /// Calls `enqueue(indices)`, and reports what indices it met.
 template <class R, class Enqueue>
 result<void> with_checked_indices(const R& r, lane& where, late_failure failure, Enqueue enqueue) {
-  auto room = where.workspace(sizeof(place));
-  if (!room) return std::move(room).error();
-  const index_vector indices(r.indices, r.y, reinterpret_cast<place*>(room->data()));
-  return in_order(
-      [&] {
-        return check(cudaMemsetAsync(indices.first_wrong, 0xff, sizeof(place), where.stream()),
-                     "cudaMemsetAsync");
-      },
-      [&] { return enqueue(indices); },
-      [&] { return launch(report_index, 1, 1, where.stream(), indices, failure); });
+  call_frame c(where);
+  noted_index first_wrong(c);
+  TRY(c.begin());
+  const index_vector indices(r.indices, r.y, first_wrong);
+  TRY(enqueue(indices));
+  return launch(report_index, 1, 1, where.stream(), indices, failure);
 }
 
 template <class D>
@@ -91,9 +100,8 @@ result<void> run_axpby(const sparse::axpby& r, lane& where, late_failure failure
     using work = work_of<D>;
     const dense_operand<D> y(r.y);
     if (r.beta.template as<std::complex<double>>() != 1.0) {
-      auto done = launch_over(y.rows, scale_vector<D>, where.stream(), y,
-                              factor_as<work>::of(r.beta), !r.beta.is_zero());
-      if (!done) return done;
+      TRY(launch_over(y.rows, scale_vector<D>, where.stream(), y, factor_as<work>::of(r.beta),
+                      !r.beta.is_zero()));
     }
     if (r.alpha.is_zero()) return {};
     return with_checked_indices(r, where, failure, [&](const index_vector& indices) {
@@ -211,30 +219,19 @@ result<void> run_spvv(const sparse::spvv& r, lane& where, scalar* reply, late_fa
   return with_values(r.y.type(), [&]<class T, class D>(T, D) -> result<void> {
     using work = work_of<D>;
     *reply = {};
-    pieces parts;
-    const std::size_t wrong_at = parts.add(sizeof(place));
-    const std::size_t sums_at = parts.add(most_blocks * static_cast<std::int64_t>(sizeof(work)));
-    auto room = where.workspace(parts.bytes());
-    if (!room) return std::move(room).error();
-    const index_vector indices(r.indices, r.y, reinterpret_cast<place*>(room->data() + wrong_at));
-    auto* const sums = reinterpret_cast<work*>(room->data() + sums_at);
+    call_frame c(where);
+    noted_index first_wrong(c);
+    const auto sums = c.array<work>(most_blocks);
+    TRY(c.begin());
+    const index_vector indices(r.indices, r.y, first_wrong);
     const auto blocks = static_cast<unsigned>(std::clamp<std::int64_t>(
         (indices.count + block_threads - 1) / block_threads, 1, most_blocks));
     D* const result = r.result.null() ? nullptr : reinterpret_cast<D*>(r.result.address());
-    return in_order(
-        [&] {
-          return check(cudaMemsetAsync(indices.first_wrong, 0xff, sizeof(place), where.stream()),
-                       "cudaMemsetAsync");
-        },
-        [&] {
-          return launch(sum_products<D>, blocks, block_threads, where.stream(), indices,
-                        dense_operand<const D>(r.values), dense_operand<const D>(r.y),
-                        r.op_x == blas::op::conjugate, sums);
-        },
-        [&] {
-          return launch(answer_sum<D>, 1, block_threads, where.stream(), indices,
-                        static_cast<const work*>(sums), blocks, result, reply, failure);
-        });
+    TRY(launch(sum_products<D>, blocks, block_threads, where.stream(), indices,
+               dense_operand<const D>(r.values), dense_operand<const D>(r.y),
+               r.op_x == blas::op::conjugate, sums));
+    return launch(answer_sum<D>, 1, block_threads, where.stream(), indices, sums, blocks, result,
+                  reply, failure);
   });
 }
 

@@ -1,4 +1,5 @@
 #include "backend/cuda/context/late_failure.cuh"
+#include "base/try.hpp"
 #include "libraries/solver/cuda/kernels/list.cuh"
 #include "libraries/solver/cuda/kernels/outcomes.hpp"
 
@@ -89,12 +90,8 @@ result<void> report(const outcomes& found, const any_tensor& info, const any_ten
 }
 
 result<void> admit_pivots(const any_tensor& pivots, const pivot_copies& copies, lane& where) {
-  if (auto done =
-          check(cudaMemsetAsync(copies.first_bad, 0xff, sizeof *copies.first_bad, where.stream()),
-                "cudaMemsetAsync");
-      !done) {
-    return done;
-  }
+  TRY(check(cudaMemsetAsync(copies.first_bad, 0xff, sizeof *copies.first_bad, where.stream()),
+            "cudaMemsetAsync"));
   const std::int64_t count = pivots.count();
   return launch(where, "admit", admit, blocks_for(where, count), pivots.data<std::int64_t>(),
                 copies, pivots.extent(pivots.rank() - 1), count);

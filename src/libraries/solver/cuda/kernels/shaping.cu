@@ -1,3 +1,4 @@
+#include "base/try.hpp"
 #include "libraries/blas/cuda/call.hpp"
 #include "libraries/solver/cuda/kernels/list.cuh"
 #include "libraries/solver/cuda/kernels/shaping.hpp"
@@ -308,12 +309,10 @@ result<void> restore_beside(const matrices& m, const any_tensor& old, const tria
 
 result<void> set_aside_not_finite(const matrices& m, part looked_at, std::uint32_t* flags,
                                   lane& where) {
-  return on_list(m, [&]<class D>(matrix_list<D> list) {
+  return on_list(m, [&]<class D>(matrix_list<D> list) -> result<void> {
     const unsigned blocks = blocks_for(where, m.elements());
-    auto done =
-        launch(where, "flag_not_finite", flag_not_finite<D>, blocks, list, looked_at, flags);
-    return done ? launch(where, "zero_flagged", zero_flagged<D>, blocks, list, flags)
-                : std::move(done);
+    TRY(launch(where, "flag_not_finite", flag_not_finite<D>, blocks, list, looked_at, flags));
+    return launch(where, "zero_flagged", zero_flagged<D>, blocks, list, flags);
   });
 }
 
@@ -322,15 +321,12 @@ result<void> scale_into_range(const matrices& m, part looked_at, std::byte* scal
   return for_classic_type(m.type, [&]<class T>(T) -> result<void> {
     using real = real_t<T>;
     auto* const its = reinterpret_cast<real*>(scales);
-    auto cleared = clear(scales, m.count * static_cast<std::int64_t>(sizeof(real)), where);
-    if (!cleared) return cleared;
-    auto found = launch(where, "find_largest", find_largest<device_t<T>, real>,
-                        blocks_for(where, m.columns * m.count * threads_per_block), list_of<T>(m),
-                        looked_at, its);
-    if (!found) return found;
-    auto chosen = launch(where, "choose_scales", choose_scales<real>, blocks_for(where, m.count),
-                         its, m.count);
-    if (!chosen) return chosen;
+    TRY(clear(scales, m.count * static_cast<std::int64_t>(sizeof(real)), where));
+    TRY(launch(where, "find_largest", find_largest<device_t<T>, real>,
+               blocks_for(where, m.columns * m.count * threads_per_block), list_of<T>(m), looked_at,
+               its));
+    TRY(launch(where, "choose_scales", choose_scales<real>, blocks_for(where, m.count), its,
+               m.count));
     return launch(where, "multiply_by_scales", multiply_by_scales<device_t<T>, real>,
                   blocks_for(where, m.elements()), list_of<T>(m), static_cast<const real*>(its));
   });

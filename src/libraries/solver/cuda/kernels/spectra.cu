@@ -1,4 +1,5 @@
 #include "backend/cuda/context/late_failure.cuh"
+#include "base/try.hpp"
 #include "libraries/blas/cuda/call.hpp"
 #include "libraries/solver/cuda/kernels/list.cuh"
 #include "libraries/solver/cuda/kernels/spectra.hpp"
@@ -293,10 +294,8 @@ result<void> divide_by_values(const matrices& c, const std::byte* s, std::int64_
     using real = real_t<T>;
     const auto* const its = reinterpret_cast<const real*>(s);
     if (c.elements() > 0) {
-      auto done =
-          launch(where, "divide", divide<device_t<T>, real>, blocks_for(where, c.elements()),
-                 list_of<T>(c), its, values, static_cast<real>(rcond));
-      if (!done) return done;
+      TRY(launch(where, "divide", divide<device_t<T>, real>, blocks_for(where, c.elements()),
+                 list_of<T>(c), its, values, static_cast<real>(rcond)));
     }
     if (rank == nullptr) return {};
     return launch(where, "count_values", count_values<real>, blocks_for(where, c.count), its,
@@ -317,12 +316,10 @@ result<void> match_vectors(const matrices& from, const std::byte* other, const s
                            std::int32_t* taken, const matrices& to, std::int64_t matrix,
                            lane& where) {
   const std::int64_t n = to.columns;
-  return for_real(from.type, [&]<class R>(R) {
+  return for_real(from.type, [&]<class R>(R) -> result<void> {
     std::int32_t* const which = taken + n;
-    auto done =
-        launch(where, "match", match<R>, 1, reinterpret_cast<const complex_value<R>*>(other),
-               reinterpret_cast<const complex_value<R>*>(w), n, taken, which);
-    if (!done) return done;
+    TRY(launch(where, "match", match<R>, 1, reinterpret_cast<const complex_value<R>*>(other),
+               reinterpret_cast<const complex_value<R>*>(w), n, taken, which));
     return launch(where, "gather", gather<R>, blocks_for(where, to.rows * n),
                   list_of<std::complex<R>>(from), which, list_of<std::complex<R>>(to), matrix);
   });

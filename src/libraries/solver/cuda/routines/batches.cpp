@@ -1,5 +1,6 @@
 #include "libraries/solver/cuda/routines/batches.hpp"
 
+#include "base/try.hpp"
 #include "libraries/blas/cuda/kernels/addresses.hpp"
 #include "libraries/blas/cuda/matrix_routines.hpp"
 #include "libraries/solver/cuda/call.hpp"
@@ -16,7 +17,7 @@ template <class Call>
 result<void> in_parts(std::int64_t all, Call call) {
   constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
   for (std::int64_t first = 0; first < all; first += most) {
-    if (auto done = call(first, narrow(std::min(most, all - first))); !done) return done;
+    TRY(call(first, narrow(std::min(most, all - first))));
   }
   return {};
 }
@@ -38,12 +39,11 @@ result<void> write_list(const listed& l, lane& where) {
 }
 
 result<void> getrf_batched(const listed& a, std::int32_t* pivots, std::int32_t* info, lane& where) {
-  auto handle = cublas_of(where);
-  if (!handle) return std::move(handle).error();
+  const auto handle = TRY(cublas_of(where));
   const std::int64_t n = a.all.rows;
   return for_classic_type(a.all.type, [&]<class T>(T) {
     return in_parts(a.all.count, [&](std::int64_t first, int count) {
-      return matrix_routines<T>::getrf(*handle, narrow(n), a.from<T>(first), narrow(a.all.ld),
+      return matrix_routines<T>::getrf(handle, narrow(n), a.from<T>(first), narrow(a.all.ld),
                                        pivots + first * n, info + first, count);
     });
   });
@@ -51,27 +51,25 @@ result<void> getrf_batched(const listed& a, std::int32_t* pivots, std::int32_t* 
 
 result<void> getrs_batched(const listed& a, cublasOperation_t op, const std::int32_t* pivots,
                            const listed& b, lane& where) {
-  auto handle = cublas_of(where);
-  if (!handle) return std::move(handle).error();
+  const auto handle = TRY(cublas_of(where));
   const std::int64_t n = a.all.rows;
   return for_classic_type(a.all.type, [&]<class T>(T) {
     return in_parts(a.all.count, [&](std::int64_t first, int count) -> result<void> {
       int info = 0;
-      auto called = matrix_routines<T>::getrs(
-          *handle, op, narrow(n), narrow(b.all.columns), a.from<const T>(first), narrow(a.all.ld),
-          pivots + first * n, b.from<T>(first), narrow(b.all.ld), &info, count);
-      return called ? accepted(info, matrix_routines<T>::getrs.name) : std::move(called);
+      TRY(matrix_routines<T>::getrs(handle, op, narrow(n), narrow(b.all.columns),
+                                    a.from<const T>(first), narrow(a.all.ld), pivots + first * n,
+                                    b.from<T>(first), narrow(b.all.ld), &info, count));
+      return accepted(info, matrix_routines<T>::getrs.name);
     });
   });
 }
 
 result<void> potrf_batched(const listed& a, bool upper, std::int32_t* info, lane& where) {
-  auto solver = cusolver_of(where);
-  if (!solver) return std::move(solver).error();
+  const auto solver = TRY(cusolver_of(where));
   return for_classic_type(a.all.type, [&]<class T>(T) {
     return in_parts(a.all.count, [&](std::int64_t first, int count) {
       // It does not write to the list, but does not say so.
-      return solver_routines<T>::potrf_batched(**solver, fill_mode(upper), narrow(a.all.rows),
+      return solver_routines<T>::potrf_batched(*solver, fill_mode(upper), narrow(a.all.rows),
                                                const_cast<T**>(a.from<T>(first)), narrow(a.all.ld),
                                                info + first, count);
     });
@@ -79,19 +77,17 @@ result<void> potrf_batched(const listed& a, bool upper, std::int32_t* info, lane
 }
 
 result<void> potrs_batched(const listed& a, bool upper, const listed& b, lane& where) {
-  auto handle = cublas_of(where);
-  if (!handle) return std::move(handle).error();
+  const auto handle = TRY(cublas_of(where));
   const cublasOperation_t ops[] = {upper ? CUBLAS_OP_C : CUBLAS_OP_N,
                                    upper ? CUBLAS_OP_N : CUBLAS_OP_C};
   return for_classic_type(a.all.type, [&]<class T>(T) {
     const T one = 1;
     return in_parts(a.all.count, [&](std::int64_t first, int count) -> result<void> {
       for (const cublasOperation_t op : ops) {
-        auto done = matrix_routines<T>::trsm_batched(
-            *handle, CUBLAS_SIDE_LEFT, fill_mode(upper), op, CUBLAS_DIAG_NON_UNIT, a.all.rows,
-            b.all.columns, &one, a.from<const T>(first), a.all.ld, b.from<T>(first), b.all.ld,
-            static_cast<std::int64_t>(count));
-        if (!done) return done;
+        TRY(matrix_routines<T>::trsm_batched(handle, CUBLAS_SIDE_LEFT, fill_mode(upper), op,
+                                             CUBLAS_DIAG_NON_UNIT, a.all.rows, b.all.columns, &one,
+                                             a.from<const T>(first), a.all.ld, b.from<T>(first),
+                                             b.all.ld, static_cast<std::int64_t>(count)));
       }
       return {};
     });
@@ -99,15 +95,14 @@ result<void> potrs_batched(const listed& a, bool upper, const listed& b, lane& w
 }
 
 result<void> geqrf_batched(const listed& a, void** tau, lane& where) {
-  auto handle = cublas_of(where);
-  if (!handle) return std::move(handle).error();
+  const auto handle = TRY(cublas_of(where));
   return for_classic_type(a.all.type, [&]<class T>(T) {
     return in_parts(a.all.count, [&](std::int64_t first, int count) -> result<void> {
       int info = 0;
-      auto called = matrix_routines<T>::geqrf(
-          *handle, narrow(a.all.rows), narrow(a.all.columns), a.from<T>(first), narrow(a.all.ld),
-          reinterpret_cast<T* const*>(tau + first), &info, count);
-      return called ? accepted(info, matrix_routines<T>::geqrf.name) : std::move(called);
+      TRY(matrix_routines<T>::geqrf(handle, narrow(a.all.rows), narrow(a.all.columns),
+                                    a.from<T>(first), narrow(a.all.ld),
+                                    reinterpret_cast<T* const*>(tau + first), &info, count));
+      return accepted(info, matrix_routines<T>::geqrf.name);
     });
   });
 }

@@ -1,5 +1,6 @@
 #include "libraries/solver/cuda/routines/dense.hpp"
 
+#include "base/try.hpp"
 #include "libraries/solver/cuda/call.hpp"
 
 namespace troupe::cuda {
@@ -9,7 +10,7 @@ namespace {
 template <class Ask>
 result<routine_bytes> elements_of(dtype type, Ask ask) {
   int count = 0;
-  if (auto done = ask(&count); !done) return std::move(done).error();
+  TRY(ask(&count));
   return routine_bytes{.device = static_cast<std::size_t>(count) *
                                  static_cast<std::size_t>(size_of(type))};
 }
@@ -17,7 +18,7 @@ result<routine_bytes> elements_of(dtype type, Ask ask) {
 template <class Ask>
 result<routine_bytes> bytes_said_by(Ask ask, std::string_view call, cudaStream_t stream) {
   routine_bytes said;
-  if (auto done = check(ask(said), call, stream); !done) return std::move(done).error();
+  TRY(check(ask(said), call, stream));
   return said;
 }
 
@@ -35,10 +36,10 @@ result<routine_bytes> getrf_bytes(const cusolver_lane& s, const matrices& a, con
 
 result<void> getrf(const on_matrix& on, std::int64_t* pivots) {
   const cudaDataType type = as_cuda(on.a.type);
-  const routine_bytes& bytes = on.room.routine();
+  const routine_bytes& bytes = on.frame.shared_bytes();
   return check(cusolverDnXgetrf(on.solver.handle, on.solver.parameters, on.a.rows, on.a.columns,
-                                type, on.a.at(on.matrix), on.a.ld, pivots, type, on.room.device(),
-                                bytes.device, on.room.host(), bytes.host, on.info),
+                                type, on.a.at(on.matrix), on.a.ld, pivots, type, on.frame.shared(),
+                                bytes.device, on.frame.shared_host(), bytes.host, on.info),
                "cusolverDnXgetrf", on.solver.stream);
 }
 
@@ -64,10 +65,10 @@ result<routine_bytes> potrf_bytes(const cusolver_lane& s, const matrices& a, boo
 
 result<void> potrf(const on_matrix& on, bool upper) {
   const cudaDataType type = as_cuda(on.a.type);
-  const routine_bytes& bytes = on.room.routine();
+  const routine_bytes& bytes = on.frame.shared_bytes();
   return check(cusolverDnXpotrf(on.solver.handle, on.solver.parameters, fill_mode(upper), on.a.rows,
-                                type, on.a.at(on.matrix), on.a.ld, type, on.room.device(),
-                                bytes.device, on.room.host(), bytes.host, on.info),
+                                type, on.a.at(on.matrix), on.a.ld, type, on.frame.shared(),
+                                bytes.device, on.frame.shared_host(), bytes.host, on.info),
                "cusolverDnXpotrf", on.solver.stream);
 }
 
@@ -82,16 +83,14 @@ result<void> potrs(const on_matrix& on, bool upper, const matrices& b) {
 result<routine_bytes> potri_bytes(const cusolver_lane& s, const matrices& a, bool upper,
                                   const void*) {
   routine_bytes bytes;
-  auto done = for_classic_type(a.type, [&]<class T>(T) -> result<void> {
-    auto said = elements_of(a.type, [&](int* count) {
+  TRY(for_classic_type(a.type, [&]<class T>(T) -> result<void> {
+    const auto said = TRY(elements_of(a.type, [&](int* count) {
       return solver_routines<T>::potri_size(s, fill_mode(upper), narrow(a.rows),
                                             static_cast<T*>(nullptr), narrow(a.ld), count);
-    });
-    if (!said) return std::move(said).error();
-    bytes = *said;
+    }));
+    bytes = said;
     return {};
-  });
-  if (!done) return std::move(done).error();
+  }));
   return bytes;
 }
 
@@ -99,7 +98,7 @@ result<void> potri(const on_matrix& on, bool upper) {
   return for_classic_type(on.a.type, [&]<class T>(T) {
     return solver_routines<T>::potri(
         on.solver, fill_mode(upper), narrow(on.a.rows), on.a.at<T>(on.matrix), narrow(on.a.ld),
-        static_cast<T*>(on.room.device()), on.room.elements<T>(), on.info);
+        reinterpret_cast<T*>(on.frame.shared()), on.frame.shared_elements<T>(), on.info);
   });
 }
 
@@ -115,11 +114,11 @@ result<routine_bytes> trtri_bytes(const cusolver_lane& s, const matrices& a, boo
 }
 
 result<void> trtri(const on_matrix& on, bool upper, bool unit) {
-  const routine_bytes& bytes = on.room.routine();
+  const routine_bytes& bytes = on.frame.shared_bytes();
   return check(cusolverDnXtrtri(on.solver.handle, fill_mode(upper),
                                 unit ? CUBLAS_DIAG_UNIT : CUBLAS_DIAG_NON_UNIT, on.a.rows,
-                                as_cuda(on.a.type), on.a.at(on.matrix), on.a.ld, on.room.device(),
-                                bytes.device, on.room.host(), bytes.host, on.info),
+                                as_cuda(on.a.type), on.a.at(on.matrix), on.a.ld, on.frame.shared(),
+                                bytes.device, on.frame.shared_host(), bytes.host, on.info),
                "cusolverDnXtrtri", on.solver.stream);
 }
 
@@ -135,55 +134,51 @@ result<routine_bytes> geqrf_bytes(const cusolver_lane& s, const matrices& a, con
 
 result<void> geqrf(const on_matrix& on, void* tau) {
   const cudaDataType type = as_cuda(on.a.type);
-  const routine_bytes& bytes = on.room.routine();
+  const routine_bytes& bytes = on.frame.shared_bytes();
   return check(
       cusolverDnXgeqrf(on.solver.handle, on.solver.parameters, on.a.rows, on.a.columns, type,
-                       on.a.at(on.matrix), on.a.ld, type, tau, type, on.room.device(), bytes.device,
-                       on.room.host(), bytes.host, on.info),
+                       on.a.at(on.matrix), on.a.ld, type, tau, type, on.frame.shared(),
+                       bytes.device, on.frame.shared_host(), bytes.host, on.info),
       "cusolverDnXgeqrf", on.solver.stream);
 }
 
 result<routine_bytes> orgqr_bytes(const cusolver_lane& s, const matrices& a,
                                   std::int64_t reflectors, const void* like) {
   routine_bytes bytes;
-  auto done = for_classic_type(a.type, [&]<class T>(T) -> result<void> {
+  TRY(for_classic_type(a.type, [&]<class T>(T) -> result<void> {
     const auto* const any = static_cast<const T*>(like);
-    auto said = elements_of(a.type, [&](int* count) {
+    const auto said = TRY(elements_of(a.type, [&](int* count) {
       return solver_routines<T>::orgqr_size(s, narrow(a.rows), narrow(a.columns),
                                             narrow(reflectors), any, narrow(a.ld), any, count);
-    });
-    if (!said) return std::move(said).error();
-    bytes = *said;
+    }));
+    bytes = said;
     return {};
-  });
-  if (!done) return std::move(done).error();
+  }));
   return bytes;
 }
 
 result<void> orgqr(const on_matrix& on, std::int64_t reflectors, const void* tau) {
   return for_classic_type(on.a.type, [&]<class T>(T) {
-    return solver_routines<T>::orgqr(on.solver, narrow(on.a.rows), narrow(on.a.columns),
-                                     narrow(reflectors), on.a.at<T>(on.matrix), narrow(on.a.ld),
-                                     static_cast<const T*>(tau), static_cast<T*>(on.room.device()),
-                                     on.room.elements<T>(), on.info);
+    return solver_routines<T>::orgqr(
+        on.solver, narrow(on.a.rows), narrow(on.a.columns), narrow(reflectors),
+        on.a.at<T>(on.matrix), narrow(on.a.ld), static_cast<const T*>(tau),
+        reinterpret_cast<T*>(on.frame.shared()), on.frame.shared_elements<T>(), on.info);
   });
 }
 
 result<routine_bytes> ormqr_bytes(const cusolver_lane& s, const matrices& a, const by_q& how,
                                   const matrices& c, const void* like) {
   routine_bytes bytes;
-  auto done = for_classic_type(a.type, [&]<class T>(T) -> result<void> {
+  TRY(for_classic_type(a.type, [&]<class T>(T) -> result<void> {
     const auto* const any = static_cast<const T*>(like);
-    auto said = elements_of(a.type, [&](int* count) {
+    const auto said = TRY(elements_of(a.type, [&](int* count) {
       return solver_routines<T>::ormqr_size(s, how.side, how.op, narrow(c.rows), narrow(c.columns),
                                             narrow(how.reflectors), any, narrow(a.ld), any, any,
                                             narrow(c.ld), count);
-    });
-    if (!said) return std::move(said).error();
-    bytes = *said;
+    }));
+    bytes = said;
     return {};
-  });
-  if (!done) return std::move(done).error();
+  }));
   return bytes;
 }
 
@@ -192,8 +187,8 @@ result<void> ormqr(const on_matrix& on, const by_q& how, const void* tau, const 
     return solver_routines<T>::ormqr(
         on.solver, how.side, how.op, narrow(c.rows), narrow(c.columns), narrow(how.reflectors),
         static_cast<const T*>(on.a.at<T>(on.matrix)), narrow(on.a.ld), static_cast<const T*>(tau),
-        c.at<T>(on.matrix), narrow(c.ld), static_cast<T*>(on.room.device()), on.room.elements<T>(),
-        on.info);
+        c.at<T>(on.matrix), narrow(c.ld), reinterpret_cast<T*>(on.frame.shared()),
+        on.frame.shared_elements<T>(), on.info);
   });
 }
 

@@ -1,8 +1,8 @@
 #pragma once
 
+#include "base/try.hpp"
 #include "libraries/solver/cuda/cusolver.hpp"
 #include "libraries/solver/cuda/matrices.hpp"
-#include "libraries/solver/cuda/workroom.hpp"
 
 #include <troupe/base/result.hpp>
 
@@ -14,7 +14,7 @@ namespace troupe::cuda {
 
 struct on_matrix {
   const cusolver_lane& solver;
-  const workroom& room;
+  const call_frame& frame;
   const matrices& a;
   std::int64_t matrix = 0;  ///< of the batch
   std::int32_t* info = nullptr;
@@ -65,7 +65,7 @@ struct by_q {
 template <class Call>
 [[nodiscard]] result<void> for_each_matrix(std::int64_t count, Call call) {
   for (std::int64_t b = 0; b < count; ++b) {
-    if (auto done = call(b); !done) return done;
+    TRY(call(b));
   }
   return {};
 }

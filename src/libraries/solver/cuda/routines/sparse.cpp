@@ -1,9 +1,9 @@
 #include "libraries/solver/cuda/routines/sparse.hpp"
 
+#include "backend/cuda/context/call_frame.hpp"
 #include "backend/cuda/context/failure.hpp"
 #include "libraries/solver/cuda/cusolver.hpp"
 #include "libraries/solver/cuda/limits.hpp"
-#include "libraries/solver/cuda/workroom.hpp"
 
 // All of it is marked deprecated, for a library that is not part of the toolkit.
 #pragma GCC diagnostic push
@@ -37,12 +37,10 @@ result<const attached*> sparse_of(lane& where) {
   std::shared_ptr<void>& place = where.attachment(&attachment_key);
   if (!place) {
     auto made = std::make_shared<attached>();
-    auto done = check(cusolverSpCreate(&made->handle), "cusolverSpCreate", where.stream());
-    if (done) {
-      done = check(cusolverSpSetStream(made->handle, where.stream()), "cusolverSpSetStream",
-                   where.stream());
-    }
-    if (!done) return std::move(done).error();
+    TRY(check(cusolverSpCreate(&made->handle), "cusolverSpCreate", where.stream()));
+    TRY(check(cusolverSpSetStream(made->handle, where.stream()), "cusolverSpSetStream",
+              where.stream()));
+
     if (cusparseCreateMatDescr(&made->form) != CUSPARSE_STATUS_SUCCESS) {
       return error{.code = errc::out_of_memory,
                    .message = "no memory for a descriptor",
@@ -84,44 +82,37 @@ int as_cusolver(solver::ordering ordering) noexcept {
 template <class T>
 class on_device {
  public:
-  on_device(const sparse_matrix<T>& a, lane& where) noexcept : a_(a), where_(where) {}
+  on_device(const sparse_matrix<T>& a, lane& where) noexcept
+      : a_(a), where_(where), frame_(where) {}
 
   result<void> load(const T* b) {
-    const auto rows = static_cast<std::int64_t>(a_.rows);
-    const auto elements = static_cast<std::int64_t>(a_.elements);
-    const std::size_t values_at = room_.add(elements * static_cast<std::int64_t>(sizeof(T)));
-    const std::size_t offsets_at = room_.add((rows + 1) * static_cast<std::int64_t>(sizeof(int)));
-    const std::size_t places_at = room_.add(elements * static_cast<std::int64_t>(sizeof(int)));
-    const std::size_t b_at = room_.add(rows * static_cast<std::int64_t>(sizeof(T)));
-    const std::size_t x_at = room_.add(rows * static_cast<std::int64_t>(sizeof(T)));
-    if (auto taken = room_.take(where_); !taken) return taken;
-    values = room_.at<T>(values_at);
-    offsets = room_.at<int>(offsets_at);
-    places = room_.at<int>(places_at);
-    sides = room_.at<T>(b_at);
-    solutions = room_.at<T>(x_at);
-    if (auto done = send(values, a_.values, a_.elements); !done) return done;
-    if (auto done = send(offsets, a_.offsets, a_.rows + 1); !done) return done;
-    if (auto done = send(places, a_.places, a_.elements); !done) return done;
+    values = frame_.array<T>(a_.elements);
+    offsets = frame_.array<int>(std::int64_t{a_.rows} + 1);
+    places = frame_.array<int>(a_.elements);
+    sides = frame_.array<T>(a_.rows);
+    solutions = frame_.array<T>(a_.rows);
+    TRY(frame_.begin());
+    TRY(send(values, a_.values, a_.elements));
+    TRY(send(offsets, a_.offsets, a_.rows + 1));
+    TRY(send(places, a_.places, a_.elements));
     return send(sides, b, a_.rows);
   }
   result<void> fetch(T* x) const {
-    auto done = check(cudaMemcpyAsync(x, solutions, static_cast<std::size_t>(a_.rows) * sizeof(T),
-                                      cudaMemcpyDeviceToHost, where_.stream()),
-                      "cudaMemcpyAsync");
-    if (!done) return done;
+    TRY(check(cudaMemcpyAsync(x, solutions, static_cast<std::size_t>(a_.rows) * sizeof(T),
+                              cudaMemcpyDeviceToHost, where_.stream()),
+              "cudaMemcpyAsync"));
     return check(cudaStreamSynchronize(where_.stream()), "cudaStreamSynchronize");
   }
 
-  T* values = nullptr;
-  int* offsets = nullptr;
-  int* places = nullptr;
-  T* sides = nullptr;
-  T* solutions = nullptr;
+  frame_array<T> values;
+  frame_array<int> offsets;
+  frame_array<int> places;
+  frame_array<T> sides;
+  frame_array<T> solutions;
 
  private:
   template <class E>
-  result<void> send(E* to, const E* from, int count) const {
+  result<void> send(frame_array<E> to, const E* from, int count) const {
     return check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(count) * sizeof(E),
                                  cudaMemcpyHostToDevice, where_.stream()),
                  "cudaMemcpyAsync");
@@ -129,24 +120,21 @@ class on_device {
 
   const sparse_matrix<T>& a_;
   lane& where_;
-  workroom room_;
+  call_frame frame_;
 };
 
 /// Calls a solver that works on the device.
 template <class T, class Function>
 result<int> solve_there(Function function, const char* name, const sparse_matrix<T>& a, const T* b,
                         T* x, T tolerance, int reorder, lane& where) {
-  auto lib = sparse_of(where);
-  if (!lib) return std::move(lib).error();
+  const auto lib = TRY(sparse_of(where));
   on_device<T> there(a, where);
-  if (auto done = there.load(b); !done) return std::move(done).error();
+  TRY(there.load(b));
   int bad = -1;
-  auto done =
-      check(function((*lib)->handle, a.rows, a.elements, (*lib)->form, there.values, there.offsets,
+  TRY(check(function(lib->handle, a.rows, a.elements, lib->form, there.values, there.offsets,
                      there.places, there.sides, tolerance, reorder, there.solutions, &bad),
-            name, where.stream());
-  if (done) done = there.fetch(x);
-  if (!done) return std::move(done).error();
+            name, where.stream()));
+  TRY(there.fetch(x));
   return bad;
 }
 
@@ -164,14 +152,11 @@ template <class T>
 result<int> sparse_lu(const sparse_matrix<T>& a, const T* b, T* x, T tolerance,
                       solver::ordering ordering, lane& where) {
   using functions = sparse_functions<T>;
-  auto lib = sparse_of(where);
-  if (!lib) return std::move(lib).error();
+  const auto lib = TRY(sparse_of(where));
   int bad = -1;
-  auto done =
-      check(functions::lu((*lib)->handle, a.rows, a.elements, (*lib)->form, a.values, a.offsets,
-                          a.places, b, tolerance, as_cusolver(ordering), x, &bad),
-            functions::lu_name, where.stream());
-  if (!done) return std::move(done).error();
+  TRY(check(functions::lu(lib->handle, a.rows, a.elements, lib->form, a.values, a.offsets, a.places,
+                          b, tolerance, as_cusolver(ordering), x, &bad),
+            functions::lu_name, where.stream()));
   return bad;
 }
 
@@ -202,21 +187,18 @@ result<int> sparse_least_squares(const sparse_matrix<T>& a, const T* b, T* x, T 
   using functions = sparse_functions<T>;
   if (!limits::cusolver::accepts_columns(a.columns)) return project(a, b, x, tolerance);
   if (a.rows == a.columns) {
-    auto bad = solve_there(functions::qr, functions::qr_name, a, b, x, tolerance,
-                           as_cusolver(solver::ordering::automatic), where);
-    if (!bad) return std::move(bad).error();
-    if (*bad < 0) return a.columns;
+    const auto bad = TRY(solve_there(functions::qr, functions::qr_name, a, b, x, tolerance,
+                                     as_cusolver(solver::ordering::automatic), where));
+    if (bad < 0) return a.columns;
   }
-  auto lib = sparse_of(where);
-  if (!lib) return std::move(lib).error();
+  const auto lib = TRY(sparse_of(where));
   int rank = 0;
   T norm = 0;
   std::vector<int> order(static_cast<std::size_t>(a.columns));
-  auto done = check(functions::least_squares((*lib)->handle, a.rows, a.columns, a.elements,
-                                             (*lib)->form, a.values, a.offsets, a.places, b,
-                                             tolerance, &rank, x, order.data(), &norm),
-                    functions::least_squares_name, where.stream());
-  if (!done) return std::move(done).error();
+  TRY(check(
+      functions::least_squares(lib->handle, a.rows, a.columns, a.elements, lib->form, a.values,
+                               a.offsets, a.places, b, tolerance, &rank, x, order.data(), &norm),
+      functions::least_squares_name, where.stream()));
   return rank;
 }
 

@@ -2,8 +2,8 @@
 
 #include "libraries/sparse/cuda/structured/measure.hpp"
 
+#include "backend/cuda/context/call_frame.hpp"
 #include "backend/cuda/context/failure.hpp"
-#include "backend/cuda/context/pieces.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -23,9 +23,7 @@ using event = std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, event_destroye
 
 result<event> make_event() {
   cudaEvent_t made = nullptr;
-  if (auto done = check(cudaEventCreate(&made), "cudaEventCreate"); !done) {
-    return std::move(done).error();
-  }
+  TRY(check(cudaEventCreate(&made), "cudaEventCreate"));
   return event(made);
 }
 
@@ -57,25 +55,21 @@ result<std::size_t> fastest_of(std::span<const std::unique_ptr<lt_plan>> plans,
   std::size_t most = 0;
   for (const auto& one : plans)
     most = std::max(most, one->workspace_bytes());
-  pieces room;
-  const std::size_t workspace_at = room.add(static_cast<std::int64_t>(most));
-  const std::size_t d_at = room.add(r.d.reach().end);
-  auto memory = where.workspace(room.bytes());
-  if (!memory) return std::move(memory).error();
+  call_frame c(where);
+  const auto workspace = c.bytes(most);
+  const auto d = c.bytes(r.d.reach().end);
+  TRY(c.begin());
   // c may be d, which the product itself has yet to read.
   of.beta = 0;
-  of.d = memory->data() + d_at;
+  of.d = d;
   of.c = of.d;
-  auto begin = make_event();
-  if (!begin) return std::move(begin).error();
-  auto end = make_event();
-  if (!end) return std::move(end).error();
+  const event begin = TRY(make_event());
+  const event end = TRY(make_event());
   std::vector<float> best(plans.size(), std::numeric_limits<float>::infinity());
   for (int round = 0; round < rounds; ++round) {
     for (std::size_t i = 0; i < plans.size(); ++i) {
-      auto one = time(*plans[i], of, memory->data() + workspace_at, where.stream(), *begin, *end);
-      if (!one) return std::move(one).error();
-      if (round > 0) best[i] = std::min(best[i], *one);
+      const auto one = TRY(time(*plans[i], of, workspace, where.stream(), begin, end));
+      if (round > 0) best[i] = std::min(best[i], one);
     }
   }
   return static_cast<std::size_t>(std::ranges::min_element(best) - best.begin());

@@ -3,6 +3,7 @@
 #if __has_include(<cusparseLt.h>)
 
 #include "backend/cuda/context/failure.hpp"
+#include "base/try.hpp"
 #include "libraries/sparse/cuda/structured/measure.hpp"
 
 #include <algorithm>
@@ -128,17 +129,13 @@ class lane_products final : public structured_products {
     const lt_plan::operands of = operands_of(r, compressed);
     std::unique_ptr<lt_plan>* found = plans_.find(key);
     if (found == nullptr) {
-      auto made = make_plan(product, r, of, where);
-      if (!made) return std::move(made).error();
-      found = &plans_.add(key, *std::move(made));
+      auto made = TRY(make_plan(product, r, of, where));
+      found = &plans_.add(key, std::move(made));
     }
     lt_plan* const plan = found->get();
     if (plan == nullptr) return false;
-    auto room = where.workspace(std::max<std::size_t>(plan->workspace_bytes(), 1));
-    if (!room) return std::move(room).error();
-    if (auto done = plan->run(of, room->data(), where.stream()); !done) {
-      return std::move(done).error();
-    }
+    const auto room = TRY(where.workspace(std::max<std::size_t>(plan->workspace_bytes(), 1)));
+    TRY(plan->run(of, room.data(), where.stream()));
     return true;
   }
 
@@ -155,9 +152,7 @@ class lane_products final : public structured_products {
     };
     auto proposed = plan_of(-1);
     if (proposed->making().refused()) return std::unique_ptr<lt_plan>();
-    if (auto good = proposed->making().outcome(where.stream()); !good) {
-      return std::move(good).error();
-    }
+    TRY(proposed->making().outcome(where.stream()));
     if (r.tuning == blaslt::tuning::heuristic || !can_be_measured(product)) return proposed;
     const std::vector<std::byte> key = kept_key(product.plan_key());
     const std::shared_ptr<kept_blobs> blobs = where.blobs();
@@ -208,9 +203,7 @@ result<structured_products*> structured_products_of(lane& where) {
     if (opened == CUSPARSE_STATUS_ARCH_MISMATCH || opened == CUSPARSE_STATUS_NOT_SUPPORTED) {
       return nullptr;
     }
-    if (auto good = check_lt(opened, "cusparseLtInit", where.stream()); !good) {
-      return std::move(good).error();
-    }
+    TRY(check_lt(opened, "cusparseLtInit", where.stream()));
     place = std::move(made);
   }
   return static_cast<lane_products*>(place.get());

@@ -1,5 +1,6 @@
 #include "backend/cuda/context/late_failure.cuh"
 #include "backend/cuda/context/launch.cuh"
+#include "base/try.hpp"
 #include "libraries/sparse/cuda/structured/weights.hpp"
 #include "libraries/sparse/shared/structured_groups.hpp"
 
@@ -162,11 +163,8 @@ result<void> prune_weights(const any_tensor& x, const any_tensor& y, lane& where
 }
 
 result<void> find_bad_group(const any_tensor& x, std::uint64_t* first_bad, lane& where) {
-  if (auto done = check(cudaMemsetAsync(first_bad, 0xff, sizeof *first_bad, where.stream()),
-                        "cudaMemsetAsync");
-      !done) {
-    return done;
-  }
+  TRY(check(cudaMemsetAsync(first_bad, 0xff, sizeof *first_bad, where.stream()),
+            "cudaMemsetAsync"));
   return with_bits(x.type(), [&]<class Bits>(Bits) {
     return launch(find<Bits>, blocks_for(x, where), threads, where.stream(), weights<Bits>(x),
                   reinterpret_cast<place*>(first_bad));
