@@ -1,9 +1,12 @@
+#include "base/try.hpp"
+
 #include <troupe/base/error.hpp>
 #include <troupe/base/result.hpp>
 
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <memory>
 
 namespace troupe {
 namespace {
@@ -52,6 +55,37 @@ TEST(Result, ThrowsItsErrorAtTheEdgeOnly) {
     EXPECT_EQ(f.code(), errc::timed_out);
     EXPECT_STREQ(f.what(), "timed_out\n  after 5 ms");
   }
+}
+
+result<void> accept(int n) {
+  if (n >= 0) return {};
+  return error{.code = errc::invalid_argument, .message = std::to_string(n)};
+}
+
+/// Something that must be destroyed whichever way a function ends.
+result<std::shared_ptr<int>> share(const std::shared_ptr<int>& what, int n) {
+  if (auto accepted = accept(n); !accepted) return std::move(accepted).error();
+  return what;
+}
+
+long both(const std::shared_ptr<int>& a, const std::shared_ptr<int>& b) {
+  return a.use_count() + b.use_count();
+}
+
+result<long> try_in_all_places(const std::shared_ptr<int>& what, int first, int second) {
+  TRY(accept(first));
+  const std::shared_ptr<int> mine = TRY(share(what, first));
+  return both(std::shared_ptr<int>(what), TRY(share(mine, second)));
+}
+
+TEST(Try, GivesTheValueOrReturnsTheErrorAndDestroysWhatWasMadeBefore) {
+  const auto what = std::make_shared<int>(0);
+  EXPECT_TRUE(try_in_all_places(what, 1, 1));
+  EXPECT_EQ(what.use_count(), 1);
+  EXPECT_EQ(try_in_all_places(what, -1, 1).error().message, "-1");
+  EXPECT_EQ(what.use_count(), 1);
+  EXPECT_EQ(try_in_all_places(what, 1, -2).error().message, "-2");
+  EXPECT_EQ(what.use_count(), 1);
 }
 
 }  // namespace
