@@ -42,6 +42,10 @@ std::uint64_t alignments_in(const preference& wish) {
   return packed;
 }
 
+bool runs(std::uint64_t place) {
+  return seen().first_runs || place >= troupe::emulated_cublaslt::first_that_runs;
+}
+
 description& of(cublasLtMatmulDesc_t d) { return *reinterpret_cast<description*>(d); }
 layout& of(cublasLtMatrixLayout_t l) { return *reinterpret_cast<layout*>(l); }
 
@@ -169,9 +173,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
     proposed[i].algo.data[1] = place;
     proposed[i].algo.data[2] = needs;
     proposed[i].workspaceSize = place * workspace_step;
-    proposed[i].state = place < troupe::emulated_cublaslt::first_that_runs
-                            ? CUBLAS_STATUS_NOT_SUPPORTED
-                            : CUBLAS_STATUS_SUCCESS;
+    proposed[i].state = runs(place) ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
     ++*found;
   }
   return CUBLAS_STATUS_SUCCESS;
@@ -195,8 +197,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t what, const
                               const cublasLtMatmulAlgo_t* kernel, void* workspace, size_t bytes,
                               cudaStream_t) {
   const std::uint64_t place = kernel->data[1];
-  if (kernel->data[0] != signature || place < troupe::emulated_cublaslt::first_that_runs ||
-      bytes < place * workspace_step || reinterpret_cast<std::uintptr_t>(workspace) % 256 != 0) {
+  if (kernel->data[0] != signature || !runs(place) || bytes < place * workspace_step ||
+      reinterpret_cast<std::uintptr_t>(workspace) % 256 != 0) {
     return CUBLAS_STATUS_INVALID_VALUE;
   }
   const matmul_call call{of(what), of(of_a), of(of_b), of(of_c), of(of_d)};

@@ -17,6 +17,7 @@ struct history {
   std::uint64_t products = 0;
   std::uint64_t proposals = 0;  ///< calls of the heuristic
   int heuristic_answers = 0;    ///< a status for its answer, if not success
+  bool first_runs = false;      ///< to be set: the first proposal runs, too
   /// To be set: one that is the slowest where the caches hold nothing.
   std::uint64_t slow_when_cold = kernels;
 };
