@@ -16,7 +16,7 @@
 namespace troupe {
 namespace {
 
-using numbers = std::vector<std::int64_t>;
+using number_list = std::vector<std::int64_t>;
 
 class output_allocator {
  public:
@@ -91,7 +91,7 @@ class output_allocator {
   }
   // Nothing has been written to it yet.
   void make_column_major(std::size_t i) {
-    numbers extents(tensor(i).extents().begin(), tensor(i).extents().end());
+    number_list extents(tensor(i).extents().begin(), tensor(i).extents().end());
     if (extents.size() < 2) return;
     std::swap(extents[extents.size() - 1], extents[extents.size() - 2]);
     if (auto turned = tensor(i).reshape(shape(std::span(extents)))) {
@@ -108,7 +108,7 @@ class output_allocator {
 
   // In the order of the tensor that the description names.
   result<any_tensor> allocate_ordered(
-      std::size_t i, dtype type, const numbers& extents,
+      std::size_t i, dtype type, const number_list& extents,
       const std::function<result<any_tensor>(dtype, const shape&)>& allocate) {
     const int model = t_.details[i].ordered_as;
     const any_tensor* as = model < 0 ? nullptr : &tensor(static_cast<std::size_t>(model));
@@ -119,7 +119,7 @@ class output_allocator {
     // A dimension of one index lies within the one that has the same stride.
     const auto place_of = [&](int d) { return std::tuple(-as->stride(d), as->extent(d) == 1, d); };
     std::ranges::sort(outermost_first, {}, place_of);
-    numbers sorted;
+    number_list sorted;
     std::vector<int> back(extents.size());
     for (std::size_t place = 0; place < extents.size(); ++place) {
       const auto d = static_cast<std::size_t>(outermost_first[place]);
@@ -151,7 +151,7 @@ class output_allocator {
   [[nodiscard]] bool is_single(const extent& e) const {
     return e.is_number() || t_.symbols[static_cast<std::size_t>(e.symbol())].is_single();
   }
-  [[nodiscard]] std::optional<numbers>& sizes_of(const extent& e) {
+  [[nodiscard]] std::optional<number_list>& sizes_of(const extent& e) {
     return sizes_[static_cast<std::size_t>(e.symbol())];
   }
 
@@ -162,9 +162,9 @@ class output_allocator {
     return -1;
   }
 
-  result<numbers> extents_of(std::size_t i) {
+  result<number_list> extents_of(std::size_t i) {
     if (!t_.details[i].has_shape) return undetermined(i, "nothing determines its shape");
-    numbers all;
+    number_list all;
     for (const extent& e : shape_of(i)) {
       if (e.is_number()) {
         all.push_back(e.plus());
@@ -184,10 +184,10 @@ class output_allocator {
 
   // If no tensor determines it, the description may.
   [[nodiscard]] bool knows(int number) {
-    std::optional<numbers>& sizes = sizes_[static_cast<std::size_t>(number)];
+    std::optional<number_list>& sizes = sizes_[static_cast<std::size_t>(number)];
     const symbol& s = t_.symbols[static_cast<std::size_t>(number)];
     if (sizes || s.derive == nullptr) return sizes.has_value();
-    numbers derived;
+    number_list derived;
     s.call(s.derive, static_cast<const std::byte*>(request_) + s.offset, derived);
     const auto count = static_cast<int>(derived.size());
     if (count == 0 || count < s.least || count > s.most) return false;
@@ -240,7 +240,7 @@ class output_allocator {
   std::string_view name_;
   const description_table& t_;
   void* request_;
-  std::vector<std::optional<numbers>> sizes_;  ///< by symbol, once a tensor has determined it
+  std::vector<std::optional<number_list>> sizes_;  ///< by symbol, once a tensor has determined it
 };
 
 }  // namespace

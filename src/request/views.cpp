@@ -14,7 +14,7 @@
 namespace troupe {
 namespace {
 
-std::string strides_of(const any_tensor& t) {
+std::string layout_text(const any_tensor& t) {
   return fmt::format("[{}] with strides [{}]", fmt::join(t.extents(), ", "),
                      fmt::join(t.strides(), ", "));
 }
@@ -77,7 +77,7 @@ bool checker::view(std::size_t i, const any_tensor& x, bool is_one) {
         errc::aliasing,
         fmt::format(
             "{} is written, so no two of its indices may refer to the same element; it is {}",
-            view_name(i), strides_of(x)));
+            view_name(i), layout_text(x)));
   }
   if (is_one && !x.empty()) {
     const std::uint8_t place = t_.fields[i].place;
@@ -127,7 +127,7 @@ bool checker::lies_well(std::size_t i, const any_tensor& x) {
       break;
   }
   return refuse(errc::layout_unsupported,
-                fmt::format("{} must {}; it is {}", view_name(i), must, strides_of(x)));
+                fmt::format("{} must {}; it is {}", view_name(i), must, layout_text(x)));
 }
 
 bool checker::apart() {
@@ -147,8 +147,8 @@ bool checker::apart() {
       return refuse(
           errc::aliasing,
           fmt::format("{} is written and must not overlap {}; {} is {}, {} is {}", name(written),
-                      name(second), name(written), strides_of(tensor(written)), name(second),
-                      strides_of(tensor(second))));
+                      name(second), name(written), layout_text(tensor(written)), name(second),
+                      layout_text(tensor(second))));
     }
   }
   return true;

@@ -28,9 +28,9 @@ std::string array_of(const Range& range, Text text) {
   return '[' + all + ']';
 }
 
-class writer {
+class json_writer {
  public:
-  explicit writer(const description_table& t) noexcept : t_(t) {}
+  explicit json_writer(const description_table& t) noexcept : t_(t) {}
 
   [[nodiscard]] std::string fields() const {
     std::string all;
@@ -144,13 +144,13 @@ class writer {
 
 std::string json_of(const request_type& type) {
   const description_table& t = *type.fields;
-  const writer w(t);
+  const json_writer w(t);
   return fmt::format(
       "{{\"name\": {}, \"summary\": {}, \"source\": {}, \"reply\": {},\n  \"reply_fields\": {},\n  "
       "\"fields\": {},\n"
       "  \"types\": {},\n  \"rules\": {}}}",
       in_quotes(type.name), in_quotes(t.summary), in_quotes(t.source), in_quotes(type.reply_name),
-      type.described_reply != nullptr ? writer(*type.described_reply->fields).fields() : "[]",
+      type.described_reply != nullptr ? json_writer(*type.described_reply->fields).fields() : "[]",
       w.fields(), w.types(), w.rules());
 }
 

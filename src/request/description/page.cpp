@@ -11,9 +11,9 @@
 namespace troupe {
 namespace {
 
-class writer {
+class page_writer {
  public:
-  explicit writer(const description_table& t) noexcept : t_(t) {}
+  explicit page_writer(const description_table& t) noexcept : t_(t) {}
 
   [[nodiscard]] std::string row(std::size_t i) const {
     const field& f = t_.fields[i];
@@ -125,7 +125,7 @@ std::string signature_of(const request_type& type) {
 
 std::string page_of(const request_type& type) {
   const description_table& t = *type.fields;
-  const writer w(t);
+  const page_writer w(t);
   std::string text = fmt::format("### `{}`\n\n{}", type.name, t.summary);
   if (!t.source.empty()) text += fmt::format(" Source: {}.", t.source);
   if (type.described_reply != nullptr) {

@@ -8,14 +8,14 @@
 namespace troupe::cpu {
 namespace {
 
-std::byte* member(const any_tensor& batch, std::int64_t i) {
+std::byte* member_at(const any_tensor& batch, std::int64_t i) {
   return batch.address() + i * batch.stride(0) * size_of(batch.type());
 }
 
 result<void> run_gemm_strided_batched(const blas::gemm_strided_batched& r, lane_context& lane) {
   const product p{r.a, r.b, r.c, r.alpha, r.beta, r.op_a, r.op_b};
   for (std::int64_t i = 0; i < r.c.extent(0); ++i) {
-    auto done = multiply(p, member(r.a, i), member(r.b, i), member(r.c, i), lane);
+    auto done = multiply(p, member_at(r.a, i), member_at(r.b, i), member_at(r.c, i), lane);
     if (!done) return done;
   }
   return {};
@@ -46,9 +46,9 @@ result<void> run_gemm_grouped(const blas::gemm_grouped& r, lane_context& lane) {
   return {};
 }
 
-/// The `i`-th member of a batch as a view of its own.
+/// The `i`-th member_at of a batch as a view of its own.
 any_tensor view_of(const any_tensor& batch, std::int64_t i) {
-  return any_tensor::unowned(member(batch, i), batch.type(), shape(batch.extents().subspan(1)),
+  return any_tensor::unowned(member_at(batch, i), batch.type(), shape(batch.extents().subspan(1)),
                              batch.strides().subspan(1));
 }
 

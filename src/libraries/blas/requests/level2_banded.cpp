@@ -12,7 +12,7 @@ argument_checks& has_a_diagonal(argument_checks& check, const operand& ab) {
 
 /// The extent k + 1 says nothing by itself: no other tensor has k.
 template <class R>
-void describe_triangle(description<R>& d) {
+void describe_banded_triangle(description<R>& d) {
   d.layouts(layout::column_major, {&R::ab});
   d.rule("ab has at least one diagonal",
          [](argument_checks& check, const R& r) { has_a_diagonal(check, {"ab", r.ab}); });
@@ -29,7 +29,7 @@ argument_checks& has_diagonals_of(argument_checks& check, const gbmv& r) {
 }
 
 template <class R>
-void describe_product(description<R>& d, std::initializer_list<dtype> types) {
+void describe_banded_product(description<R>& d, std::initializer_list<dtype> types) {
   const extent k = d.size("k");
   const extent n = d.size("n");
   d.reads("ab", &R::ab, {k + 1, n}, "the diagonals of one triangle of the matrix");
@@ -41,11 +41,11 @@ void describe_product(description<R>& d, std::initializer_list<dtype> types) {
   d.layouts(layout::vector, {&R::x, &R::y});
   d.same_type({&R::ab, &R::x, &R::y}, types);
   d.factors({&R::alpha, &R::beta}, &R::ab);
-  describe_triangle(d);
+  describe_banded_triangle(d);
 }
 
 template <class R>
-void describe_triangular(description<R>& d) {
+void describe_banded_triangular(description<R>& d) {
   const extent k = d.size("k");
   const extent n = d.size("n");
   d.reads("ab", &R::ab, {k + 1, n}, "the diagonals of the triangular matrix");
@@ -55,7 +55,7 @@ void describe_triangular(description<R>& d) {
   d.value("op_a", &R::op_a, "applied to the matrix");
   d.layouts(layout::vector, {&R::x});
   d.same_type({&R::ab, &R::x}, classic_types);
-  describe_triangle(d);
+  describe_banded_triangle(d);
 }
 
 }  // namespace
@@ -89,23 +89,23 @@ void gbmv::describe(description<gbmv>& d) {
 void sbmv::describe(description<sbmv>& d) {
   d.about("Multiplies a symmetric band matrix and a vector: y = alpha · a · x + beta · y.",
           "BLAS xSBMV, extended to complex types");
-  describe_product(d, classic_types);
+  describe_banded_product(d, classic_types);
 }
 
 void hbmv::describe(description<hbmv>& d) {
   d.about("Multiplies a Hermitian band matrix and a vector: y = alpha · a · x + beta · y.",
           "BLAS xHBMV");
-  describe_product(d, complex_types);
+  describe_banded_product(d, complex_types);
 }
 
 void tbmv::describe(description<tbmv>& d) {
   d.about("Multiplies a vector by a triangular band matrix: x = op_a(a) · x.", "BLAS xTBMV");
-  describe_triangular(d);
+  describe_banded_triangular(d);
 }
 
 void tbsv::describe(description<tbsv>& d) {
   d.about("Solves a triangular band system: x = op_a(a)⁻¹ · x.", "BLAS xTBSV");
-  describe_triangular(d);
+  describe_banded_triangular(d);
 }
 
 }  // namespace troupe::blas

@@ -19,7 +19,7 @@ argument_checks& holds_triangle(argument_checks& check, const operand& ap, std::
 
 /// A rule says how long ap is: an extent cannot be a product of two.
 template <class R>
-void describe_triangle(description<R>& d) {
+void describe_packed_triangle(description<R>& d) {
   d.layouts(layout::packed, {&R::ap});
   d.rule("ap has n(n+1)/2 elements", [](argument_checks& check, const R& r) {
     holds_triangle(check, {"ap", r.ap}, r.x.extent(0));
@@ -27,7 +27,7 @@ void describe_triangle(description<R>& d) {
 }
 
 template <class R>
-void describe_product(description<R>& d, std::initializer_list<dtype> types) {
+void describe_packed_product(description<R>& d, std::initializer_list<dtype> types) {
   const extent elements = d.size("n(n+1)/2");
   const extent n = d.size("n");
   d.reads("ap", &R::ap, {elements}, "one triangle of the matrix");
@@ -39,7 +39,7 @@ void describe_product(description<R>& d, std::initializer_list<dtype> types) {
   d.layouts(layout::vector, {&R::x, &R::y});
   d.same_type({&R::ap, &R::x, &R::y}, types);
   d.factors({&R::alpha, &R::beta}, &R::ap);
-  describe_triangle(d);
+  describe_packed_triangle(d);
 }
 
 template <class R>
@@ -63,11 +63,11 @@ void describe_update(description<R>& d, std::initializer_list<dtype> types) {
     d.same_type({&R::ap, &R::x}, types);
   }
   d.factors({&R::alpha}, &R::ap);
-  describe_triangle(d);
+  describe_packed_triangle(d);
 }
 
 template <class R>
-void describe_triangular(description<R>& d) {
+void describe_packed_triangular(description<R>& d) {
   const extent elements = d.size("n(n+1)/2");
   const extent n = d.size("n");
   d.reads("ap", &R::ap, {elements}, "triangular matrix");
@@ -77,7 +77,7 @@ void describe_triangular(description<R>& d) {
   d.value("op_a", &R::op_a, "applied to the matrix");
   d.layouts(layout::vector, {&R::x});
   d.same_type({&R::ap, &R::x}, classic_types);
-  describe_triangle(d);
+  describe_packed_triangle(d);
 }
 
 }  // namespace
@@ -85,13 +85,13 @@ void describe_triangular(description<R>& d) {
 void spmv::describe(description<spmv>& d) {
   d.about("Multiplies a symmetric matrix and a vector: y = alpha · a · x + beta · y.",
           "BLAS xSPMV, LAPACK for complex types");
-  describe_product(d, classic_types);
+  describe_packed_product(d, classic_types);
 }
 
 void hpmv::describe(description<hpmv>& d) {
   d.about("Multiplies a Hermitian matrix and a vector: y = alpha · a · x + beta · y.",
           "BLAS xHPMV");
-  describe_product(d, complex_types);
+  describe_packed_product(d, complex_types);
 }
 
 void spr::describe(description<spr>& d) {
@@ -119,12 +119,12 @@ void hpr2::describe(description<hpr2>& d) {
 
 void tpmv::describe(description<tpmv>& d) {
   d.about("Multiplies a vector by a triangular matrix: x = op_a(a) · x.", "BLAS xTPMV");
-  describe_triangular(d);
+  describe_packed_triangular(d);
 }
 
 void tpsv::describe(description<tpsv>& d) {
   d.about("Solves a triangular system: x = op_a(a)⁻¹ · x.", "BLAS xTPSV");
-  describe_triangular(d);
+  describe_packed_triangular(d);
 }
 
 }  // namespace troupe::blas

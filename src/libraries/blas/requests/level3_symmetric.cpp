@@ -8,7 +8,7 @@ namespace troupe::blas {
 namespace {
 
 template <class R>
-void describe_product(description<R>& d, std::initializer_list<dtype> types) {
+void describe_matrix_product(description<R>& d, std::initializer_list<dtype> types) {
   const extent m = d.size("m");
   const extent n = d.size("n");
   d.reads("a", &R::a, {m, m}, "the factor of which one triangle is read")
@@ -52,7 +52,7 @@ void symm::describe(description<symm>& d) {
       "Multiplies by a symmetric matrix: c = alpha · a · b + beta · c (left), or alpha · b · a + "
       "beta · c.",
       "BLAS xSYMM");
-  describe_product(d, classic_types);
+  describe_matrix_product(d, classic_types);
   d.rule("b and c have one order",
          [](argument_checks& check, const symm& r) { check.same_order({"b", r.b}, {"c", r.c}); });
 }
@@ -62,7 +62,7 @@ void hemm::describe(description<hemm>& d) {
       "Multiplies by a Hermitian matrix: c = alpha · a · b + beta · c (left), or alpha · b · a + "
       "beta · c.",
       "BLAS xHEMM");
-  describe_product(d, complex_types);
+  describe_matrix_product(d, complex_types);
   d.rule("a, b and c have one order", [](argument_checks& check, const hemm& r) {
     check.same_order({"b", r.b}, {"c", r.c}).same_order({"a", r.a}, {"b", r.b});
     check.same_order({"a", r.a}, {"c", r.c});

@@ -13,7 +13,7 @@ namespace {
 using dnn::image_extents;
 using dnn::image_view;
 
-constexpr std::int64_t work_per_thread = std::int64_t{1} << 15;
+constexpr std::int64_t lrn_work_per_thread = std::int64_t{1} << 15;
 constexpr std::int64_t most_block = 64;
 constexpr std::int64_t elements_in_cache = std::int64_t{1} << 15;
 
@@ -48,7 +48,7 @@ class responses {
   result<void> run(lane_context& lane) const {
     const std::int64_t blocks = (of_.space[2] - 1) / block_ + 1;
     const std::int64_t tasks = of_.n * of_.space[0] * of_.space[1] * blocks;
-    const std::int64_t threads = threads_for(tasks, of_.count(), work_per_thread);
+    const std::int64_t threads = threads_for(tasks, of_.count(), lrn_work_per_thread);
     const std::int64_t each = of_.c * block_;
     auto workspace =
         lane.workspace(static_cast<std::size_t>(threads * arrays * each) * sizeof(real));

@@ -1,4 +1,5 @@
 #include "libraries/dnn/requests/attention_sizes.hpp"
+#include "libraries/dnn/requests/rules.hpp"
 
 #include <troupe/dnn/attention.hpp>
 #include <troupe/request/argument_checks.hpp>
@@ -13,9 +14,6 @@ namespace troupe::dnn {
 namespace {
 
 using enum dtype;
-
-// Beyond, offsets could no longer be added up; as of the streams of rng.
-constexpr std::int64_t longest_stream = std::int64_t{1} << 62;
 
 template <class R>
 void heads_fit(argument_checks& check, const R& r) {
@@ -88,11 +86,11 @@ void dropout_fits(argument_checks& check, const R& r) {
              });
 }
 
-struct symbols {
+struct attention_symbols {
   extent b, h, h_k, h_v, s_q, s_kv, d, d_v, t_q, t_kv, bias_b, bias_h;
 
   template <class R>
-  explicit symbols(description<R>& of)
+  explicit attention_symbols(description<R>& of)
       : b(of.size("b")),
         h(of.size("h")),
         h_k(of.size("h_k")),
@@ -108,7 +106,7 @@ struct symbols {
 };
 
 template <class R>
-void describe_masks(description<R>& d, const symbols& n) {
+void describe_masks(description<R>& d, const attention_symbols& n) {
   d.value("scale", &R::scale, "factor of the scores; 0 stands for 1/√d").finite();
   d.value("diagonal", &R::diagonal, "where the diagonal ends that bounds are counted from");
   d.value("left", &R::left, "keys before the diagonal that a query attends to; −1: all")
@@ -128,7 +126,7 @@ void describe_dropout(description<R>& d) {
 }
 
 template <class R>
-void describe_packing(description<R>& d, const symbols& n) {
+void describe_packing(description<R>& d, const attention_symbols& n) {
   d.reads("offsets_q", &R::offsets_q, {n.b + 1}, "where packed sequences begin in q").optional();
   d.reads("offsets_k", &R::offsets_k, {n.b + 1}, "where packed sequences begin in k").optional();
   d.reads("offsets_v", &R::offsets_v, {n.b + 1}, "where packed sequences begin in v")
@@ -146,7 +144,7 @@ void describe_packing(description<R>& d, const symbols& n) {
 }
 
 template <class R>
-void describe_rules(description<R>& d) {
+void describe_attention_rules(description<R>& d) {
   d.rule("h is a multiple of h_k and of h_v", heads_fit<R>);
   d.rule("packed sequences and pages come with lengths", lengths_given<R>);
   d.rule("bias is [1 or b, 1 or h, s_q, s_kv]", bias_fits<R>);
@@ -165,7 +163,7 @@ void scale_o_fits(argument_checks& check, const attention_forward& r) {
 
 void attention_forward::describe(description<attention_forward>& d) {
   using R = attention_forward;
-  const symbols n(d);
+  const attention_symbols n(d);
   const extent pages_k = d.size("pages_k");
   const extent pages_v = d.size("pages_v");
   const extent page_size = d.size("page_size");
@@ -225,13 +223,13 @@ void attention_forward::describe(description<attention_forward>& d) {
   d.same_type({&R::descale_q, &R::descale_k, &R::descale_v, &R::descale_s, &R::scale_s, &R::scale_o,
                &R::amax_s, &R::amax_o},
               {f32});
-  describe_rules(d);
+  describe_attention_rules(d);
   d.rule("scale_o is given for o of e4m3 alone", scale_o_fits);
 }
 
 void attention_backward::describe(description<attention_backward>& d) {
   using R = attention_backward;
-  const symbols n(d);
+  const attention_symbols n(d);
   const condition packed_q = d.given(&R::offsets_q);
   const condition packed_k = d.given(&R::offsets_k);
   d.about("The gradients of attention_forward by q, k, v and bias.",
@@ -273,7 +271,7 @@ void attention_backward::describe(description<attention_backward>& d) {
                                           {bf16, bf16, bf16},
                                           {bf16, f32, f32}});
   d.types({&R::q, &R::statistics}, {{f64, f64}, {f32, f32}, {f16, f32}, {bf16, f32}});
-  describe_rules(d);
+  describe_attention_rules(d);
 }
 
 }  // namespace troupe::dnn

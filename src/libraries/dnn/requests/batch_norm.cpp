@@ -1,3 +1,5 @@
+#include "libraries/dnn/requests/geometry.hpp"
+
 #include <troupe/dnn/batch_norm.hpp>
 
 namespace troupe::dnn {
@@ -11,15 +13,15 @@ struct norm_combination {
   dtype weight;
   dtype statistics;
 };
-constexpr norm_combination combinations[] = {{f64, f64, f64}, {f32, f32, f32},   {f16, f16, f32},
-                                             {f16, f32, f32}, {bf16, bf16, f32}, {bf16, f32, f32}};
+constexpr norm_combination norm_combinations[] = {{f64, f64, f64},   {f32, f32, f32},
+                                                  {f16, f16, f32},   {f16, f32, f32},
+                                                  {bf16, bf16, f32}, {bf16, f32, f32}};
 
-constexpr auto element = &norm_combination::x;
+constexpr auto norm_element = &norm_combination::x;
 constexpr auto weight_type = &norm_combination::weight;
 constexpr auto statistics = &norm_combination::statistics;
 
-constexpr int most_space = 3;
-constexpr std::string_view source = "Ioffe, Szegedy, \"Batch Normalization\", 2015";
+constexpr std::string_view norm_source = "Ioffe, Szegedy, \"Batch Normalization\", 2015";
 
 template <class R>
 void describe_weights(description<R>& d, extent c) {
@@ -37,7 +39,8 @@ void describe_eps(description<R>& d) {
 void batch_norm_training::describe(description<batch_norm_training>& d) {
   using R = batch_norm_training;
   const extent n = d.size("n"), c = d.size("c"), space = d.sizes("space", 0, most_space);
-  d.about("Normalises each channel over images and space, and updates running statistics.", source);
+  d.about("Normalises each channel over images and space, and updates running statistics.",
+          norm_source);
   d.reads("x", &R::x, {n, c, space}, "images");
   describe_weights(d, c);
   d.writes("y", &R::y, {n, c, space}, "result").may_be(&R::x).ordered_as(&R::x);
@@ -51,14 +54,14 @@ void batch_norm_training::describe(description<batch_norm_training>& d) {
   describe_eps(d);
   d.types({&R::x, &R::y, &R::weight, &R::bias, &R::mean, &R::rstd, &R::running_mean,
            &R::running_variance},
-          type_rows::of(combinations, element, element, weight_type, weight_type, statistics,
-                        statistics, statistics, statistics));
+          type_rows::of(norm_combinations, norm_element, norm_element, weight_type, weight_type,
+                        statistics, statistics, statistics, statistics));
 }
 
 void batch_norm_inference::describe(description<batch_norm_inference>& d) {
   using R = batch_norm_inference;
   const extent n = d.size("n"), c = d.size("c"), space = d.sizes("space", 0, most_space);
-  d.about("Normalises each channel by statistics that are given.", source);
+  d.about("Normalises each channel by statistics that are given.", norm_source);
   d.reads("x", &R::x, {n, c, space}, "images");
   d.reads("mean", &R::mean, {c}, "mean of each channel");
   d.reads("variance", &R::variance, {c}, "variance of each channel");
@@ -66,14 +69,14 @@ void batch_norm_inference::describe(description<batch_norm_inference>& d) {
   d.writes("y", &R::y, {n, c, space}, "result").may_be(&R::x).ordered_as(&R::x);
   describe_eps(d);
   d.types({&R::x, &R::y, &R::weight, &R::bias, &R::mean, &R::variance},
-          type_rows::of(combinations, element, element, weight_type, weight_type, statistics,
-                        statistics));
+          type_rows::of(norm_combinations, norm_element, norm_element, weight_type, weight_type,
+                        statistics, statistics));
 }
 
 void batch_norm_backward::describe(description<batch_norm_backward>& d) {
   using R = batch_norm_backward;
   const extent n = d.size("n"), c = d.size("c"), space = d.sizes("space", 0, most_space);
-  d.about("The gradient of batch_norm_training by x, weight and bias.", source);
+  d.about("The gradient of batch_norm_training by x, weight and bias.", norm_source);
   d.reads("x", &R::x, {n, c, space}, "images");
   d.reads("dy", &R::dy, {n, c, space}, "gradient of y");
   d.reads("mean", &R::mean, {c}, "mean of each channel");
@@ -86,8 +89,8 @@ void batch_norm_backward::describe(description<batch_norm_backward>& d) {
   d.writes("dweight", &R::dweight, {c}, "gradient of weight").optional();
   d.writes("dbias", &R::dbias, {c}, "gradient of bias").optional();
   d.types({&R::x, &R::dy, &R::dx, &R::weight, &R::dweight, &R::dbias, &R::mean, &R::rstd},
-          type_rows::of(combinations, element, element, element, weight_type, weight_type,
-                        weight_type, statistics, statistics));
+          type_rows::of(norm_combinations, norm_element, norm_element, norm_element, weight_type,
+                        weight_type, weight_type, statistics, statistics));
 }
 
 }  // namespace troupe::dnn

@@ -1,3 +1,5 @@
+#include "libraries/dnn/requests/geometry.hpp"
+
 #include <troupe/dnn/lrn.hpp>
 
 #include <limits>
@@ -7,8 +9,7 @@ namespace {
 
 using enum dtype;
 
-constexpr int most_space = 3;
-constexpr std::string_view source =
+constexpr std::string_view lrn_source =
     "Krizhevsky, Sutskever, Hinton, \"ImageNet Classification with Deep Convolutional Neural "
     "Networks\", 2012";
 
@@ -25,7 +26,7 @@ void describe_numbers(description<R>& d) {
 void lrn_forward::describe(description<lrn_forward>& d) {
   using R = lrn_forward;
   const extent n = d.size("n"), c = d.size("c"), space = d.sizes("space", 0, most_space);
-  d.about("Local response normalisation across channels.", source);
+  d.about("Local response normalisation across channels.", lrn_source);
   d.reads("x", &R::x, {n, c, space}, "images");
   d.writes("y", &R::y, {n, c, space}, "result").ordered_as(&R::x);
   describe_numbers(d);
@@ -35,7 +36,7 @@ void lrn_forward::describe(description<lrn_forward>& d) {
 void lrn_backward::describe(description<lrn_backward>& d) {
   using R = lrn_backward;
   const extent n = d.size("n"), c = d.size("c"), space = d.sizes("space", 0, most_space);
-  d.about("The gradient of lrn_forward.", source);
+  d.about("The gradient of lrn_forward.", lrn_source);
   d.reads("x", &R::x, {n, c, space}, "images");
   d.reads("dy", &R::dy, {n, c, space}, "gradient of y");
   d.writes("dx", &R::dx, {n, c, space}, "gradient of x").ordered_as(&R::x);

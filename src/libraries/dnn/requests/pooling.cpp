@@ -20,25 +20,6 @@ constexpr std::string_view windows_rule =
     "x and y have as many dimensions of space, only n may be 0, the padded image has at most 2^31 "
     "− 1 places in each, and the response has an element for each window";
 
-std::string extents_text(const operand& t) {
-  return fmt::format("{} is [{}]", t.name, fmt::join(t.view.extents(), ", "));
-}
-
-void extents_fit(argument_checks& check, const operand& image, const operand& response) {
-  check.rule(image.view.rank() == response.view.rank(), errc::shape_mismatch, [&] {
-    return fmt::format("{} and {} must have as many dimensions of space: {}, {}", image.name,
-                       response.name, extents_text(image), extents_text(response));
-  });
-  for (const operand* t : {&image, &response}) {
-    for (int d = 1; d < t->view.rank(); ++d) {
-      check.rule(t->view.extent(d) >= 1, errc::shape_mismatch, [&] {
-        return fmt::format("dimension {} of {} must have an extent of at least 1: {}", d, t->name,
-                           extents_text(*t));
-      });
-    }
-  }
-}
-
 void windows_fit(argument_checks& check, const pooling& p) {
   extents_fit(check, p.image, p.response);
   for (int i = 0; check.good() && i < p.space(); ++i) {

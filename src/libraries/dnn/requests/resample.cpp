@@ -1,3 +1,5 @@
+#include "libraries/dnn/requests/rules.hpp"
+
 #include <troupe/dnn/resample.hpp>
 #include <troupe/request/argument_checks.hpp>
 
@@ -9,34 +11,22 @@ namespace {
 
 using enum dtype;
 
-constexpr int most_space = 3;
-constexpr std::int64_t most = std::int64_t{1} << 30;
+constexpr std::int64_t most_places = std::int64_t{1} << 30;
 
-std::string extents_text(const operand& t) {
-  return fmt::format("{} is [{}]", t.name, fmt::join(t.view.extents(), ", "));
-}
-
-void extents_fit(argument_checks& check, const operand& image, const operand& result) {
-  check.rule(image.view.rank() == result.view.rank(), errc::shape_mismatch, [&] {
-    return fmt::format("{} and {} must have as many dimensions of space: {}, {}", image.name,
-                       result.name, extents_text(image), extents_text(result));
-  });
+void resample_extents_fit(argument_checks& check, const operand& image, const operand& result) {
+  extents_fit(check, image, result);
   for (const operand* t : {&image, &result}) {
-    for (int d = 1; d < t->view.rank(); ++d) {
-      check.rule(t->view.extent(d) >= 1, errc::shape_mismatch, [&] {
-        return fmt::format("dimension {} of {} must have an extent of at least 1: {}", d, t->name,
-                           extents_text(*t));
-      });
-      check.rule(d < 2 || t->view.extent(d) <= most, errc::unsupported, [&] {
-        return fmt::format("dimension {} of {} must have an extent of at most {}: {}", d, t->name,
-                           most, extents_text(*t));
+    for (int d = 2; d < t->view.rank(); ++d) {
+      check.rule(t->view.extent(d) <= most_places, errc::unsupported, [&] {
+        return fmt::format("dimension {} of {} must have an extent of at most_places {}: {}", d,
+                           t->name, most_places, extents_text(*t));
       });
     }
   }
 }
 
-constexpr std::string_view extents_rule =
-    "both have as many dimensions of space, of at most 2^30 places, and only n may be 0";
+constexpr std::string_view resample_extents_rule =
+    "both have as many dimensions of space, of at most_places 2^30 places, and only n may be 0";
 
 }  // namespace
 
@@ -49,8 +39,9 @@ void resample_forward::describe(description<resample_forward>& d) {
   d.writes("y", &R::y, {n, c, out}, "result").ordered_as(&R::x);
   d.value("interpolation", &R::interpolation, "where an element of y lies among those of x");
   d.same_type({&R::x, &R::y}, {f64, f32, f16, bf16});
-  d.rule(extents_rule,
-         [](argument_checks& check, const R& r) { extents_fit(check, {"x", r.x}, {"y", r.y}); });
+  d.rule(resample_extents_rule, [](argument_checks& check, const R& r) {
+    resample_extents_fit(check, {"x", r.x}, {"y", r.y});
+  });
 }
 
 void resample_backward::describe(description<resample_backward>& d) {
@@ -62,8 +53,8 @@ void resample_backward::describe(description<resample_backward>& d) {
   d.writes("dx", &R::dx, {n, c, in}, "gradient of x").ordered_as(&R::dy);
   d.value("interpolation", &R::interpolation, "where an element of y lies among those of x");
   d.same_type({&R::dy, &R::dx}, {f64, f32, f16, bf16});
-  d.rule(extents_rule, [](argument_checks& check, const R& r) {
-    extents_fit(check, {"dx", r.dx}, {"dy", r.dy});
+  d.rule(resample_extents_rule, [](argument_checks& check, const R& r) {
+    resample_extents_fit(check, {"dx", r.dx}, {"dy", r.dy});
   });
 }
 

@@ -1,5 +1,6 @@
 #include "libraries/dnn/requests/attention_sizes.hpp"
 #include "libraries/dnn/requests/rnn_shape.hpp"
+#include "libraries/dnn/requests/rules.hpp"
 
 #include <troupe/dnn/rnn.hpp>
 #include <troupe/request/argument_checks.hpp>
@@ -19,8 +20,6 @@ namespace {
 
 using enum dtype;
 
-// Beyond, offsets could no longer be added up; as of the streams of rng.
-constexpr std::int64_t longest_stream = std::int64_t{1} << 62;
 constexpr double most_steps = std::numeric_limits<std::int32_t>::max();
 
 void projection_fits(argument_checks& check, const rnn_network& n) {
@@ -124,11 +123,11 @@ void lengths_fit(argument_checks& check, const rnn_shape& s,
 }
 
 /// Symbols of all requests.
-struct symbols {
+struct rnn_symbols {
   extent t, b, i, width, states, p, hidden, n, bytes;
 
   template <class R>
-  explicit symbols(description<R>& of)
+  explicit rnn_symbols(description<R>& of)
       : t(of.size("t")),
         b(of.size("b")),
         i(of.size("i")),
@@ -226,7 +225,7 @@ void rnn_sizes::describe(description<rnn_sizes>& d) {
 
 void rnn_forward::describe(description<rnn_forward>& d) {
   using R = rnn_forward;
-  const symbols n(d);
+  const rnn_symbols n(d);
   d.about("Runs a recurrent network over sequences.",
           "cudnnRNNForward; Hochreiter, Schmidhuber, \"Long Short-Term Memory\", 1997; Cho et al., "
           "\"Learning Phrase Representations using RNN Encoder-Decoder\", 2014");
@@ -263,7 +262,7 @@ void rnn_forward::describe(description<rnn_forward>& d) {
 
 void rnn_backward_data::describe(description<rnn_backward_data>& d) {
   using R = rnn_backward_data;
-  const symbols n(d);
+  const rnn_symbols n(d);
   d.about("The gradients of rnn_forward by x and by the first states.", "cudnnRNNBackwardData_v8");
   d.reads("weights", &R::weights, {n.n}, "weights and biases of all layers");
   d.reads("h_0", &R::h_0, {n.states, n.b, n.p}, "as in forward").optional();
@@ -304,7 +303,7 @@ void rnn_backward_data::describe(description<rnn_backward_data>& d) {
 
 void rnn_backward_weights::describe(description<rnn_backward_weights>& d) {
   using R = rnn_backward_weights;
-  const symbols n(d);
+  const rnn_symbols n(d);
   d.about("The gradient of rnn_forward by the weights.", "cudnnRNNBackwardWeights_v8");
   d.reads("x", &R::x, {n.t, n.b, n.i}, "input of each step");
   d.reads("h_0", &R::h_0, {n.states, n.b, n.p}, "as in forward").optional();

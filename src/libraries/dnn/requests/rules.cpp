@@ -9,13 +9,28 @@
 namespace troupe::dnn {
 namespace {
 
-constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t longest = std::numeric_limits<std::int32_t>::max();
+
+}  // namespace
 
 std::string extents_text(const operand& t) {
   return fmt::format("{} is [{}]", t.name, fmt::join(t.view.extents(), ", "));
 }
 
-}  // namespace
+void extents_fit(argument_checks& check, const operand& image, const operand& response) {
+  check.rule(image.view.rank() == response.view.rank(), errc::shape_mismatch, [&] {
+    return fmt::format("{} and {} must have as many dimensions of space: {}, {}", image.name,
+                       response.name, extents_text(image), extents_text(response));
+  });
+  for (const operand* t : {&image, &response}) {
+    for (int d = 1; d < t->view.rank(); ++d) {
+      check.rule(t->view.extent(d) >= 1, errc::shape_mismatch, [&] {
+        return fmt::format("dimension {} of {} must have an extent of at least 1: {}", d, t->name,
+                           extents_text(*t));
+      });
+    }
+  }
+}
 
 argument_checks& numbers_fit(argument_checks& check, std::string_view name,
                              const std::vector<std::int64_t>& list, int space, std::int64_t least) {
@@ -27,8 +42,8 @@ argument_checks& numbers_fit(argument_checks& check, std::string_view name,
                    name, space, fmt::join(list, ", "));
              });
   for (const std::int64_t number : list) {
-    check.rule(number >= least && number <= most, errc::invalid_argument, [&] {
-      return fmt::format("{} must have numbers from {} to {}; it is [{}]", name, least, most,
+    check.rule(number >= least && number <= longest, errc::invalid_argument, [&] {
+      return fmt::format("{} must have numbers from {} to {}; it is [{}]", name, least, longest,
                          fmt::join(list, ", "));
     });
   }

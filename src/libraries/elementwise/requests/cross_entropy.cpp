@@ -10,9 +10,9 @@ struct loss_combination {
   dtype targets;
   dtype loss;
 };
-constexpr loss_combination combinations[] = {{f64, i32, f64},  {f64, i64, f64}, {f32, i32, f32},
-                                             {f32, i64, f32},  {f16, i32, f32}, {f16, i64, f32},
-                                             {bf16, i32, f32}, {bf16, i64, f32}};
+constexpr loss_combination loss_combinations[] = {
+    {f64, i32, f64}, {f64, i64, f64}, {f32, i32, f32},  {f32, i64, f32},
+    {f16, i32, f32}, {f16, i64, f32}, {bf16, i32, f32}, {bf16, i64, f32}};
 constexpr auto logits_type = &loss_combination::logits;
 constexpr auto targets_type = &loss_combination::targets;
 constexpr auto loss_type = &loss_combination::loss;
@@ -35,7 +35,7 @@ void cross_entropy::describe(description<cross_entropy>& d) {
   d.reads("targets", &R::targets, {batch}, "classes");
   d.writes("loss", &R::loss, {batch}, "result");
   d.types({&R::logits, &R::targets, &R::loss},
-          type_rows::of(combinations, logits_type, targets_type, loss_type));
+          type_rows::of(loss_combinations, logits_type, targets_type, loss_type));
   describe_options(d);
 }
 void cross_entropy_backward::describe(description<cross_entropy_backward>& d) {
@@ -48,7 +48,7 @@ void cross_entropy_backward::describe(description<cross_entropy_backward>& d) {
   d.reads("dloss", &R::dloss, {batch}, "gradient of loss");
   d.writes("dlogits", &R::dlogits, {batch, c}, "gradient of logits").may_be(&R::logits);
   d.types({&R::logits, &R::targets, &R::dloss, &R::dlogits},
-          type_rows::of(combinations, logits_type, targets_type, loss_type, logits_type));
+          type_rows::of(loss_combinations, logits_type, targets_type, loss_type, logits_type));
   describe_options(d);
 }
 

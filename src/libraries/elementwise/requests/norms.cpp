@@ -15,8 +15,9 @@ struct norm_combination {
   dtype weight;
   dtype statistics;
 };
-constexpr norm_combination combinations[] = {{f64, f64, f64}, {f32, f32, f32},   {f16, f16, f32},
-                                             {f16, f32, f32}, {bf16, bf16, f32}, {bf16, f32, f32}};
+constexpr norm_combination norm_combinations[] = {{f64, f64, f64},   {f32, f32, f32},
+                                                  {f16, f16, f32},   {f16, f32, f32},
+                                                  {bf16, bf16, f32}, {bf16, f32, f32}};
 
 constexpr auto element = &norm_combination::x;
 constexpr auto weight_type = &norm_combination::weight;
@@ -40,7 +41,7 @@ void describe_norm(description<R>& d, std::initializer_list<extent> all, extent 
       .optional()
       .given_where(d.given(&R::mean));
   d.types({&R::x, &R::y, &R::weight, &R::bias, &R::mean, &R::rstd},
-          type_rows::of(combinations, element, element, weight_type, weight_type, statistics,
+          type_rows::of(norm_combinations, element, element, weight_type, weight_type, statistics,
                         statistics));
 }
 template <class R>
@@ -55,7 +56,7 @@ void describe_norm_backward(description<R>& d, std::initializer_list<extent> all
   d.writes("dweight", &R::dweight, {channels}, "gradient of weight").optional();
   d.writes("dbias", &R::dbias, {channels}, "gradient of bias").optional();
   d.types({&R::x, &R::dy, &R::dx, &R::weight, &R::dweight, &R::dbias, &R::mean, &R::rstd},
-          type_rows::of(combinations, element, element, element, weight_type, weight_type,
+          type_rows::of(norm_combinations, element, element, element, weight_type, weight_type,
                         weight_type, statistics, statistics));
 }
 
@@ -79,7 +80,7 @@ void describe_groups(description<R>& d) {
 constexpr int most_space = max_rank - 3;  // as [n, groups, c / groups, space…]
 
 template <class R>
-void describe_axis(description<R>& d) {
+void describe_norm_axis(description<R>& d) {
   d.value("axis", &R::axis, "the axis that sums go along; a negative one counts from the last");
   d.value("eps", &R::eps, "least divisor").at_least(0);
   d.rule("the axis exists",
@@ -114,7 +115,7 @@ void rms_norm::describe(description<rms_norm>& d) {
   d.writes("rstd", &rms_norm::rstd, {batch}, "reciprocal of each row's root mean square")
       .optional();
   d.types({&rms_norm::x, &rms_norm::y, &rms_norm::weight, &rms_norm::rstd},
-          type_rows::of(combinations, element, element, weight_type, statistics));
+          type_rows::of(norm_combinations, element, element, weight_type, statistics));
   describe_eps(d);
 }
 void rms_norm_backward::describe(description<rms_norm_backward>& d) {
@@ -128,9 +129,9 @@ void rms_norm_backward::describe(description<rms_norm_backward>& d) {
   d.reads("weight", &R::weight, {n}, "factors of normalised numbers").optional();
   d.writes("dx", &R::dx, {batch, n}, "gradient of x").may_be(&R::x).may_be(&R::dy);
   d.writes("dweight", &R::dweight, {n}, "gradient of weight").optional();
-  d.types(
-      {&R::x, &R::dy, &R::dx, &R::weight, &R::dweight, &R::rstd},
-      type_rows::of(combinations, element, element, element, weight_type, weight_type, statistics));
+  d.types({&R::x, &R::dy, &R::dx, &R::weight, &R::dweight, &R::rstd},
+          type_rows::of(norm_combinations, element, element, element, weight_type, weight_type,
+                        statistics));
 }
 
 void group_norm::describe(description<group_norm>& d) {
@@ -177,7 +178,7 @@ void l2_normalize::describe(description<l2_normalize>& d) {
   d.reads("x", &l2_normalize::x, {all}, "numbers");
   d.writes("y", &l2_normalize::y, {all}, "result").may_be(&l2_normalize::x);
   d.same_type({&l2_normalize::x, &l2_normalize::y}, norm_types);
-  describe_axis(d);
+  describe_norm_axis(d);
 }
 void l2_normalize_backward::describe(description<l2_normalize_backward>& d) {
   using R = l2_normalize_backward;
@@ -187,7 +188,7 @@ void l2_normalize_backward::describe(description<l2_normalize_backward>& d) {
   d.reads("dy", &R::dy, {all}, "gradient of y");
   d.writes("dx", &R::dx, {all}, "gradient of x").may_be(&R::x).may_be(&R::dy);
   d.same_type({&R::x, &R::dy, &R::dx}, norm_types);
-  describe_axis(d);
+  describe_norm_axis(d);
 }
 
 }  // namespace troupe::elementwise

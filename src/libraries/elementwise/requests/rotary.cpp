@@ -5,7 +5,7 @@ namespace {
 
 using enum dtype;
 
-const type_rows& combinations() {
+const type_rows& rotary_combinations() {
   static const type_rows rows = {{f64, f64, f64, f64},     {f32, f32, f32, f32},
                                  {f16, f16, f16, f16},     {f16, f32, f32, f16},
                                  {bf16, bf16, bf16, bf16}, {bf16, f32, f32, bf16}};
@@ -24,7 +24,7 @@ void describe_rotation(description<R>& d, std::string_view from_name, any_tensor
   d.reads("cos", &R::cos, {s, half}, "cosine of each angle");
   d.reads("sin", &R::sin, {s, half}, "sine of each angle");
   d.writes(to_name, to, {batch, s, heads, 2 * half}, to_text).may_be(from);
-  d.types({from, &R::cos, &R::sin, to}, combinations());
+  d.types({from, &R::cos, &R::sin, to}, rotary_combinations());
   d.value("pairs", &R::pairs, "which elements make a pair");
 }
 

@@ -14,7 +14,7 @@ constexpr std::initializer_list<dtype> solved_types = {dtype::f64, dtype::f32, d
                                                        dtype::c64};
 
 template <class R>
-void describe_options(description<R>& d) {
+void describe_triangular_options(description<R>& d) {
   d.value("alpha", &R::alpha, "factor of b");
   d.value("uplo", &R::uplo, "the triangle of a that is read");
   d.value("diag", &R::diag, "whether the diagonal is read or all ones");
@@ -22,7 +22,7 @@ void describe_options(description<R>& d) {
 }
 
 template <class R>
-void describe_rules(description<R>& d) {
+void describe_triangular_rules(description<R>& d) {
   d.same_type({&R::b, &R::x}, solved_types);
   d.factors({&R::alpha}, &R::x);
   d.rule("a is square, csr or csc", [](argument_checks& check, const R& r) {
@@ -47,9 +47,9 @@ void spsv::describe(description<spsv>& d) {
   d.group("a", &spsv::a);
   d.reads("b", &spsv::b, {n}, "right side");
   d.writes("x", &spsv::x, {n}, "solution").may_be(&spsv::b);
-  describe_options(d);
+  describe_triangular_options(d);
   d.layouts(layout::vector, {&spsv::b, &spsv::x});
-  describe_rules(d);
+  describe_triangular_rules(d);
 }
 
 void spsm::describe(description<spsm>& d) {
@@ -59,8 +59,8 @@ void spsm::describe(description<spsm>& d) {
   d.group("a", &spsm::a);
   d.reads("b", &spsm::b, {n, nrhs}, "right sides");
   d.writes("x", &spsm::x, {n, nrhs}, "solutions").may_be(&spsm::b);
-  describe_options(d);
-  describe_rules(d);
+  describe_triangular_options(d);
+  describe_triangular_rules(d);
 }
 
 }  // namespace troupe::sparse

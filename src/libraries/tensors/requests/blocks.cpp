@@ -16,7 +16,7 @@ namespace {
 // No tensor has more elements.
 constexpr std::int64_t most_elements = std::int64_t{1} << 59;
 
-error invalid(std::string message) {
+error invalid_sections(std::string message) {
   return {.code = errc::invalid_argument, .message = std::move(message)};
 }
 
@@ -32,30 +32,33 @@ class mode_sections {
       }
     }
     if (r.section_counts.size() != order.size()) {
-      return invalid(fmt::format("section_counts has {} numbers, and there are {} modes: {}",
-                                 r.section_counts.size(), order.size(), fmt::join(order, ", ")));
+      return invalid_sections(
+          fmt::format("section_counts has {} numbers, and there are {} modes: {}",
+                      r.section_counts.size(), order.size(), fmt::join(order, ", ")));
     }
     std::span<const std::int64_t> left = r.sections;
     for (std::size_t i = 0; i < order.size(); ++i) {
       const std::int64_t count = r.section_counts[i];
       if (count < 1) {
-        return invalid(fmt::format("section_counts[{}], of mode '{}', is {}; it must be at least 1",
-                                   i, order[i], count));
+        return invalid_sections(fmt::format(
+            "section_counts[{}], of mode '{}', is {}; it must be at least 1", i, order[i], count));
       }
       if (static_cast<std::size_t>(count) > left.size()) {
-        return invalid(fmt::format("sections has {} numbers, too few for mode '{}' of {} sections",
-                                   r.sections.size(), order[i], count));
+        return invalid_sections(
+            fmt::format("sections has {} numbers, too few for mode '{}' of {} sections",
+                        r.sections.size(), order[i], count));
       }
       made[order[i]] = left.first(static_cast<std::size_t>(count));
       left = left.subspan(static_cast<std::size_t>(count));
     }
     if (!left.empty()) {
-      return invalid(fmt::format("sections has {} numbers, {} more than section_counts says",
-                                 r.sections.size(), left.size()));
+      return invalid_sections(
+          fmt::format("sections has {} numbers, {} more than section_counts says",
+                      r.sections.size(), left.size()));
     }
     const auto bad = std::ranges::find_if(r.sections, [](std::int64_t n) { return n < 1; });
     if (bad != r.sections.end()) {
-      return invalid(
+      return invalid_sections(
           fmt::format("sections[{}] is {}; it must be at least 1", bad - r.sections.begin(), *bad));
     }
     return made;
@@ -74,12 +77,12 @@ class mode_sections {
 
 result<void> check_modes(const std::string& modes, char tensor) {
   if (modes.size() > static_cast<std::size_t>(max_rank)) {
-    return invalid(
+    return invalid_sections(
         fmt::format("{} has {} modes; there are at most {}", tensor, modes.size(), max_rank));
   }
   for (std::size_t i = 0; i < modes.size(); ++i) {
     if (modes.find(modes[i], i + 1) != std::string::npos) {
-      return invalid(
+      return invalid_sections(
           fmt::format("{} has mode '{}' twice; blocks have no diagonal", tensor, modes[i]));
     }
   }
@@ -94,8 +97,8 @@ result<stored_block> block_of(const std::string& modes, const mode_sections& sec
   for (std::size_t i = 0; i < modes.size(); ++i) {
     const auto of_mode = sections[modes[i]];
     if (where[i] < 0 || where[i] >= std::ssize(of_mode)) {
-      return invalid(fmt::format("{} has the block ({}); mode '{}' has {} sections", name,
-                                 fmt::join(where, ", "), modes[i], of_mode.size()));
+      return invalid_sections(fmt::format("{} has the block ({}); mode '{}' has {} sections", name,
+                                          fmt::join(where, ", "), modes[i], of_mode.size()));
     }
     extents[i] = of_mode[static_cast<std::size_t>(where[i])];
   }
@@ -107,7 +110,8 @@ result<stored_blocks> blocks_of(const std::string& modes, const mode_sections& s
                                 const std::vector<std::int64_t>& listed, std::string_view name) {
   const std::size_t rank = modes.size();
   if (rank == 0 ? !listed.empty() : listed.size() % rank != 0) {
-    return invalid(fmt::format("{} has {} numbers; a block has {}", name, listed.size(), rank));
+    return invalid_sections(
+        fmt::format("{} has {} numbers; a block has {}", name, listed.size(), rank));
   }
   stored_blocks made;
   const std::size_t count = rank == 0 ? 1 : listed.size() / rank;
@@ -140,7 +144,7 @@ result<stored_blocks> blocks_of(const std::string& modes, const mode_sections& s
   std::ranges::sort(sorted, {}, key);
   const auto twice = std::ranges::adjacent_find(sorted, {}, key);
   if (twice != sorted.end()) {
-    return invalid(
+    return invalid_sections(
         fmt::format("{} has the block ({}) twice", name, fmt::join((*twice)->sections, ", ")));
   }
   return made;
