@@ -115,10 +115,13 @@ function(troupe_unity)
     get_target_property(directory ${target} SOURCE_DIR)
     get_target_property(sources ${target} SOURCES)
     list(FILTER sources INCLUDE REGEX "^[^$]*\\.cpp$")
+    list(FILTER sources EXCLUDE REGEX "^${PROJECT_BINARY_DIR}/") # generated ones stay alone
     set(folders "")
     foreach(source IN LISTS sources)
       get_filename_component(path ${source} ABSOLUTE BASE_DIR ${directory})
       get_filename_component(folder ${path} DIRECTORY)
+      # Relative, so that a compiler cache knows it in any checkout.
+      file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${folder})
       string(MAKE_C_IDENTIFIER ${folder} id)
       list(APPEND folders ${id})
       list(APPEND of_${id} ${path})

@@ -1,7 +1,7 @@
 // Sends every request to a device as users do: encoded, through the ring to its worker, decoded,
-// validated on both sides, ordered, executed, completed. Which isolation is a definition.
+// validated on both sides, ordered, executed, completed.
 
-#include "runner.hpp"
+#include "runners.hpp"
 
 #include <troupe/memory/copy.hpp>
 
@@ -20,8 +20,8 @@ namespace {
 
 /// `TROUPE_TEST_WORKER_PATH` names another worker, such as one under a tool that makes it many
 /// times slower: then it has all the time it wants.
-device_config config() {
-  device_config made{.isolation = isolation::TROUPE_ISOLATION};
+device_config config(isolation which) {
+  device_config made{.isolation = which};
   if (const char* path = std::getenv("TROUPE_TEST_WORKER_PATH")) {  // NOLINT(concurrency-mt-unsafe)
     made.worker_path = path;
     made.start_timeout = std::chrono::minutes(5);
@@ -33,9 +33,10 @@ device_config config() {
 /// The program's one device, there while the tests run.
 class one_device final : public testing::Environment {
  public:
+  explicit one_device(isolation which) : isolation_(which) {}
   void SetUp() override {
     system_.emplace();
-    device_.emplace(system_->device(0, config()));
+    device_.emplace(system_->device(0, config(isolation_)));
     const auto ready = device_->wait_until_ready();
     ASSERT_TRUE(ready) << ready.error().to_string();
   }
@@ -51,16 +52,12 @@ class one_device final : public testing::Environment {
   device& get() { return device_.value(); }
 
  private:
+  isolation isolation_;
   std::optional<system> system_;
   std::optional<device> device_;
 };
 
-// GoogleTest deletes it.
-one_device* const shared = [] {
-  auto* const made = new one_device;
-  testing::AddGlobalTestEnvironment(made);
-  return made;
-}();
+one_device* shared = nullptr;  // GoogleTest deletes it
 
 class device_runner final : public runner {
  public:
@@ -118,8 +115,14 @@ class device_runner final : public runner {
 
 }  // namespace
 
-std::unique_ptr<runner> make_runner() { return std::make_unique<device_runner>(shared->get()); }
-std::unique_ptr<runner> make_runner_on(const device& own) {
+void add_device(isolation which) {
+  shared = new one_device(which);
+  testing::AddGlobalTestEnvironment(shared);
+}
+std::unique_ptr<runner> make_device_runner() {
+  return std::make_unique<device_runner>(shared->get());
+}
+std::unique_ptr<runner> make_device_runner_on(const device& own) {
   return std::make_unique<device_runner>(own);
 }
 

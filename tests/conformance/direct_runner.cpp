@@ -2,7 +2,7 @@
 // sanitizer sees all of it.
 
 #include "guarded_workspace.hpp"
-#include "runner.hpp"
+#include "runners.hpp"
 
 namespace troupe::conformance {
 namespace {
@@ -61,7 +61,6 @@ class direct_runner final : public runner {
 
 }  // namespace
 
-std::unique_ptr<runner> make_runner() { return std::make_unique<direct_runner>(); }
-std::unique_ptr<runner> make_runner_on(const device&) { return nullptr; }
+std::unique_ptr<runner> make_direct_runner() { return std::make_unique<direct_runner>(); }
 
 }  // namespace troupe::conformance

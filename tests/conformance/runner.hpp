@@ -54,8 +54,7 @@ class runner {
   virtual result<void> run(const request_type& type, void* request, std::span<std::byte> reply) = 0;
 };
 
-/// The runner that this program is linked with, in a lane of its own: direct_runner.cpp calls the
-/// executors of the CPU backend in this thread, device_runner.cpp sends to a device.
+/// The runner of this program, in a lane of its own: that of main.cpp's option, or the emulation's.
 [[nodiscard]] std::unique_ptr<runner> make_runner();
 /// The same, but for a device of the test's own; null where requests go to no device.
 [[nodiscard]] std::unique_ptr<runner> make_runner_on(const device& own);

@@ -222,8 +222,11 @@ result<void> run_product(const R& r, const any_tensor& in, const any_tensor& out
     const std::int64_t threads =
         threads_for(p.out.rows, r.a.stored() * p.out.columns, least_products);
     auto good = with_index(r.a.index_type(), [&]<class I>(I) {
-      return conjugates(r.op_a) ? multiply<true, T, I>(p, transposes(r.op_a), threads)
-                                : multiply<false, T, I>(p, transposes(r.op_a), threads);
+      // A real number is its own conjugate.
+      if constexpr (elementwise::is_complex_number<T>) {
+        if (conjugates(r.op_a)) return multiply<true, T, I>(p, transposes(r.op_a), threads);
+      }
+      return multiply<false, T, I>(p, transposes(r.op_a), threads);
     });
     if (!good) return std::move(good).error();
     return *good ? result<void>() : check_pattern(r.a, sparse::pattern_claim::places);
