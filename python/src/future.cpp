@@ -214,7 +214,7 @@ bool py_future::done() {
       // As where this program lacks the module of a class that an operation has returned.
       raised.restore();
       failure_ = take_python_error();
-      failure_->message = "what it has returned cannot be unpickled here: " + failure_->message;
+      failure_->message = "its result cannot be unpickled here: " + failure_->message;
       failure_->request = std::move(request);
       value_.reset();
     }

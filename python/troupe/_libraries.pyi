@@ -1978,7 +1978,7 @@ class Jit(Library):
         run_limit: float | None = ...,
         quarantine: bool = ...,
     ) -> Future[Any]:
-        """Loads a kernel and says what it is."""
+        """Loads a kernel and returns its properties."""
     def launch(
         self,
         *,
@@ -2048,7 +2048,7 @@ class Lane(Library):
         run_limit: float | None = ...,
         quarantine: bool = ...,
     ) -> Future[Any]:
-        """Holds its place between what was sent before and after it: once every earlier request that conflicts with it has ended it says so, and it ends when the program says so."""
+        """Keeps its place in the order for a mapped tensor: signals once every earlier conflicting request has ended, and ends when the program signals."""
     def marker(
         self,
         *,

@@ -280,7 +280,7 @@ class Server:
             os.setpgid(0, 0)
             _core._end_with_parent(parent)
             signal.signal(signal.SIGCHLD, self.on_child)
-            log = os.memfd_create("troupe-words", os.MFD_CLOEXEC)
+            log = os.memfd_create("troupe-output", os.MFD_CLOEXEC)
             news = worker.news
             ended = os.pidfd_open(os.getpid()) if self.pidfds else worker.ended
             news.sendmsg(

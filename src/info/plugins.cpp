@@ -36,8 +36,8 @@ std::string remedy(const plugin& p) {
   if (fs::exists(p.path, failed)) {
     return p.name.find('-') == std::string::npos
                ? "install Troupe anew; no device has this backend until then"
-               : "requests of this library fail, all others run; the vendor libraries below say "
-                 "what is there";
+               : "requests of this library fail, all others run; the vendor libraries below show "
+                 "which are found";
   }
   if (p.name == "cuda") {
     return "this Troupe was built without CUDA; for GPUs build it where nvcc of CUDA 13 is in PATH";

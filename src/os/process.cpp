@@ -184,13 +184,13 @@ exit_report child_process::reap_by_parent() noexcept {
   while (::poll(&answer, 1, longest_ms) == 1) {
     const ssize_t got = ::recv(parent_.get(), text, sizeof(text), MSG_DONTWAIT);
     if (got <= 0) break;
-    const std::string_view answer(text, static_cast<std::size_t>(got));
+    const std::string_view message(text, static_cast<std::size_t>(got));
     constexpr std::string_view kind = "ended ";
-    if (!answer.starts_with(kind) || answer.size() < kind.size() + 3) continue;
+    if (!message.starts_with(kind) || message.size() < kind.size() + 3) continue;
     int code = 0;
-    const char* const from = answer.data() + kind.size() + 2;
-    if (std::from_chars(from, answer.data() + answer.size(), code).ec != std::errc()) break;
-    return {.signalled = answer[kind.size()] == '1', .code = code, .forked_elsewhere = true};
+    const char* const from = message.data() + kind.size() + 2;
+    if (std::from_chars(from, message.data() + message.size(), code).ec != std::errc()) break;
+    return {.signalled = message[kind.size()] == '1', .code = code, .forked_elsewhere = true};
   }
   return report;
 }

@@ -167,7 +167,7 @@ struct request_builder::parts {
   // The builder of the last field.
   detail::description_builder last() {
     if (fields.empty()) {
-      fail("a property of the field before, and there is none");
+      fail("a property needs a field before it");
       (void)fields.place(field_kind::boolean);
       fields.builder().add(field_kind::boolean, "", 0, "");
     }

@@ -192,7 +192,7 @@ TEST(BoundaryOfAProgram, ThatForksHasADeviceInOneProcessAndATypedErrorInTheOther
 TEST(BoundaryOfAProgram, ThatForksKeepsWhatIsLentToIt) {
   if (under_sanitizers) GTEST_SKIP() << "they start no threads in a forked process";
   if (on_gpu()) GTEST_SKIP() << "mapping takes a context there";
-  const pid_t pid = start_program("forked_lender", -1);
+  const pid_t pid = start_program("forked_mapper", -1);
   int status = -1;
   ASSERT_TRUE(eventually([&] { return ::waitpid(pid, &status, WNOHANG) == pid; },
                          std::chrono::seconds(30)));

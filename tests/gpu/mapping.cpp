@@ -102,7 +102,7 @@ void run(troupe::device& gpu, std::int64_t n) {
 
 // Undefined parts of a tensor stay so if it is mapped too late, and not after the program had it to
 // write.
-void lend_the_undefined(troupe::device& gpu) {
+void map_the_undefined(troupe::device& gpu) {
   std::printf("a tensor of which half is undefined\n");
   auto t = gpu.tensor<float>({8}).value();
   auto other = gpu.tensor<float>({8}).value();
@@ -140,7 +140,7 @@ int main() {
     make_context(gpu.description().ordinal);
     run(gpu, count);  // a slab of its own
     run(gpu, 1000);   // one of many in a slab
-    lend_the_undefined(gpu);
+    map_the_undefined(gpu);
     const auto start = std::chrono::steady_clock::now();
     auto t = gpu.tensor<float>({count}).value();
     constexpr int times = 200;

@@ -44,9 +44,9 @@ bool in_fork_server = false;
 PyInterpreterState* interpreter = nullptr;
 PyObject* call_when_started = nullptr;
 // The present target of stderr, which the program can read, and its real target.
-int words = -1;
+int output = -1;
 int shown = -1;
-std::atomic<off_t> words_shown{0};  // up to here
+std::atomic<off_t> output_shown{0};  // up to here
 
 // One operation at a time. Python's own lock would let another begin whenever one lets go of it,
 // and then both had begun when one ends their worker.
@@ -63,7 +63,7 @@ void answer_where(int number) {
   constexpr char end_of_answer = '\x04';
   const int kept = errno;
   write_where(number);
-  (void)!::write(words, &end_of_answer, 1);
+  (void)!::write(output, &end_of_answer, 1);
   errno = kept;
 }
 
@@ -158,45 +158,45 @@ void flush(const char* stream) {
 // Shows what C code has written to stderr, but for the last bytes, which are to stay. That has a
 // file of its own, so that what it writes at its end becomes part of the error. Others append
 // meanwhile, so what has been shown is not cut off, which might lose that, but made a hole.
-void show_words(off_t keep) {
+void show_output(off_t keep) {
   static std::mutex& one_at_a_time = *new std::mutex;
   const std::lock_guard lock(one_at_a_time);
-  const off_t end = ::lseek(words, 0, SEEK_END) - keep;
-  off_t at = words_shown.load(std::memory_order_relaxed);
+  const off_t end = ::lseek(output, 0, SEEK_END) - keep;
+  off_t at = output_shown.load(std::memory_order_relaxed);
   std::array<char, 4096> piece;
   while (at < end) {
     const auto length = std::min<std::size_t>(piece.size(), static_cast<std::size_t>(end - at));
-    const ssize_t got = ::pread(words, piece.data(), length, at);
+    const ssize_t got = ::pread(output, piece.data(), length, at);
     if (got <= 0 || ::write(shown, piece.data(), static_cast<std::size_t>(got)) < 0) break;
     at += got;
   }
-  if (end <= words_shown.load(std::memory_order_relaxed)) return;
-  (void)::fallocate(words, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, end);
-  words_shown.store(end, std::memory_order_relaxed);
+  if (end <= output_shown.load(std::memory_order_relaxed)) return;
+  (void)::fallocate(output, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, end);
+  output_shown.store(end, std::memory_order_relaxed);
 }
 
-void show_words_after_call(lane_context& where) {
+void show_output_after_call(lane_context& where) {
   // Its length, which this system call tells the fastest.
-  if (words < 0 || ::lseek(words, 0, SEEK_END) <= words_shown.load(std::memory_order_relaxed)) {
+  if (output < 0 || ::lseek(output, 0, SEEK_END) <= output_shown.load(std::memory_order_relaxed)) {
     return;
   }
   if (is_lost(place_of(where).stream)) return;
   const nb::gil_scoped_release others_run;
-  show_words(0);
+  show_output(0);
 }
 
 // A call that runs long, or a thread of C code between calls, is not to fill the memory with it.
-void show_many_words() {
+void show_long_output() {
   constexpr off_t most_kept = off_t{1} << 20;
   constexpr off_t stays = off_t{64} << 10;
-  ::prctl(PR_SET_NAME, "troupe-words");
+  ::prctl(PR_SET_NAME, "troupe-output");
   sigset_t all;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
   // Nothing tells that memory has grown.
   for (;; std::this_thread::sleep_for(std::chrono::seconds(1))) {
-    const off_t kept = ::lseek(words, 0, SEEK_END) - words_shown.load(std::memory_order_relaxed);
-    if (kept > most_kept) show_words(stays);
+    const off_t kept = ::lseek(output, 0, SEEK_END) - output_shown.load(std::memory_order_relaxed);
+    if (kept > most_kept) show_output(stays);
   }
 }
 
@@ -298,7 +298,7 @@ result<void> run_python(void* executor, const void* request, lane_context& where
   // Its output arrives before its answer.
   flush("stdout");
   flush("stderr");
-  show_words_after_call(where);
+  show_output_after_call(where);
   return outcome;
 }
 
@@ -367,14 +367,14 @@ void add_python_calls(nb::module_& m) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(1);
   });
-  m.def("_run_worker", [](nb::object when_started, int words_to, int shown_to, int where) {
+  m.def("_run_worker", [](nb::object when_started, int output_to, int shown_to, int where) {
     in_worker = true;
-    words = words_to;
+    output = output_to;
     shown = shown_to;
     end_answers_to(where);
     interpreter = PyInterpreterState_Get();
     call_when_started = when_started.release().ptr();
-    std::thread(&show_many_words).detach();
+    std::thread(&show_long_output).detach();
     const char* arguments[] = {"python", "--troupe-worker", nullptr};
     const gil_released released;
     (void)worker_entry(2, const_cast<char**>(arguments), &add_in_worker);

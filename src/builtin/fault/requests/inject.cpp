@@ -52,7 +52,7 @@ void inject::describe(description<inject>& d) {
       .may_share(&inject::target)
       .may_repeat();
   d.value("duration_ns", &inject::duration_ns, "time of a spin").range(0, longest_spin_ns);
-  d.rule("target has elements where what is write_frozen or withdraw",
+  d.rule("target has elements if what is write_frozen or withdraw",
          [](argument_checks& check, const inject& r) {
            const bool aimed = r.what == kind::write_frozen || r.what == kind::withdraw;
            check.rule(!aimed || (!r.target.null() && !r.target.empty()), errc::invalid_argument,

@@ -5,8 +5,8 @@ namespace troupe::lane {
 
 void map::describe(description<map>& d) {
   d.about(
-      "Holds its place between what was sent before and after it: once every earlier request that "
-      "conflicts with it has ended it says so, and it ends when the program says so.");
+      "Keeps its place in the order for a mapped tensor: signals once every earlier conflicting "
+      "request has ended, and ends when the program signals.");
   d.reads("read", &map::read, {}, "tensor mapped for reading").optional();
   d.writes("written", &map::written, {}, "tensor mapped for overwriting").optional().may_repeat();
   d.updates("updated", &map::updated, {}, "tensor mapped for updating").optional().may_repeat();

@@ -30,8 +30,8 @@ void matmul::describe(description<matmul>& d) {
   d.reads("b", &r::b, {batch, k, n}, "right factor");
   d.value("alpha", &r::alpha, "factor of the product");
   d.value("beta", &r::beta, "factor of c");
-  d.value("epilogue", &r::epilogue, "what is done to the product before it is stored");
-  d.reads("c", &r::c, {batch, m, n}, "what is added").given_where(!d.zero(&r::beta));
+  d.value("epilogue", &r::epilogue, "last step of the product before it is stored");
+  d.reads("c", &r::c, {batch, m, n}, "addend").given_where(!d.zero(&r::beta));
   d.updates("d", &r::d, {batch, m, n}, "result")
       .updated_where(d.same_view(&r::c, &r::d))
       .may_be(&r::c);

@@ -205,16 +205,16 @@ result<std::unique_ptr<open_step>> kv_pages::step(std::span<const kv_sequence> s
   {
     const std::lock_guard lock(mutex_);
     std::int64_t needed = 0;
-    result<void> refusal;
+    result<void> valid;
     for (const kv_sequence id : sequences) {
       auto one = idle(id);  // also if it is named twice
       if (!one) {
-        refusal = std::move(one).error();
+        valid = std::move(one).error();
         break;
       }
       if ((*one)->length > longest - tokens) {
-        refusal = invalid(fmt::format("a sequence has at most {} tokens; {} would have {}", longest,
-                                      static_cast<std::uint64_t>(id), (*one)->length + tokens));
+        valid = invalid(fmt::format("a sequence has at most {} tokens; {} would have {}", longest,
+                                    static_cast<std::uint64_t>(id), (*one)->length + tokens));
         break;
       }
       (*one)->busy = true;
@@ -223,17 +223,17 @@ result<std::unique_ptr<open_step>> kv_pages::step(std::span<const kv_sequence> s
       made->sequences.back().added = static_cast<std::size_t>(pages) - (*one)->pages.size();
       needed += pages - static_cast<std::int64_t>((*one)->pages.size());
     }
-    if (refusal && needed > static_cast<std::int64_t>(free_.size())) {
-      refusal = error{.code = errc::out_of_memory,
-                      .message = fmt::format(
-                          "kv_cache: a step of {} tokens for {} sequences needs {} pages; of {} "
-                          "pages {} are free",
-                          tokens, sequences.size(), needed, config_.pages, free_.size())};
+    if (valid && needed > static_cast<std::int64_t>(free_.size())) {
+      valid = error{.code = errc::out_of_memory,
+                    .message = fmt::format(
+                        "kv_cache: a step of {} tokens for {} sequences needs {} pages; of {} "
+                        "pages {} are free",
+                        tokens, sequences.size(), needed, config_.pages, free_.size())};
     }
-    if (!refusal) {
+    if (!valid) {
       for (const stepping_sequence& one : made->sequences)
         sequences_.at(static_cast<std::uint64_t>(one.id)).busy = false;
-      return std::move(refusal).error();
+      return std::move(valid).error();
     }
     for (stepping_sequence& one : made->sequences) {
       for (std::size_t i = 0; i < one.added; ++i)

@@ -48,7 +48,7 @@ void describe_result(description<R>& d, const convolution_extents& e) {
       .updated_where(d.same_view(&R::z, &R::y))
       .may_be(&R::z)
       .ordered_as(&R::x);
-  d.reads("z", &R::z, {e.n, e.k, e.out}, "what is added").given_where(!d.zero(&R::beta));
+  d.reads("z", &R::z, {e.n, e.k, e.out}, "addend").given_where(!d.zero(&R::beta));
   d.reads("bias", &R::bias, {e.k}, "added along dimension 1").optional();
   d.value("alpha", &R::alpha, "factor of the convolution");
   d.value("beta", &R::beta, "factor of z");

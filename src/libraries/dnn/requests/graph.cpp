@@ -53,14 +53,14 @@ void check_graph(argument_checks& check, const graph& r) {
 void graph_run::describe(description<graph_run>& d) {
   d.about("How a graph was computed.");
   d.value("pieces", &graph_run::pieces, "requests that it was carried out as; 1 for a plan");
-  d.value("by", &graph_run::by, "what they were");
+  d.value("by", &graph_run::by, "their names");
 }
 
 void graph::describe(description<graph>& d) {
   d.about("Computes a part of a network that the caller has written: outputs = what(inputs).",
           "cuDNN documentation, graph API");
   d.reads("inputs", &graph::inputs, {}, "what the computation reads");
-  d.writes("outputs", &graph::outputs, {}, "take what it gives");
+  d.writes("outputs", &graph::outputs, {}, "results");
   d.group("what", &graph::what);
   d.value("intermediate", &graph::intermediate, "type of real values in memory between nodes");
   d.value("math", &graph::math, "arithmetic of products of f32");

@@ -56,7 +56,7 @@ void scatter_rows::describe(description<scatter_rows>& d) {
   d.about("Writes rows of a table by their numbers, or adds to them.");
   d.reads("x", &R::x, {batch, w}, "rows");
   d.reads("indices", &R::indices, {batch}, "their numbers in table");
-  d.updates("table", &R::table, {n, w}, "what is changed");
+  d.updates("table", &R::table, {n, w}, "table that is updated");
   d.types({&R::x, &R::indices, &R::table}, rows_of(norm_types));
   d.value("mode", &R::mode, "what becomes of the old content");
   d.keeps_on_failure();

@@ -86,7 +86,7 @@ void check_lists(argument_checks& check, std::span<const tensor_list> lists) {
 
 template <class R>
 void describe_lists(description<R>& d) {
-  d.updates("parameters", &R::parameters, {}, "what is optimised");
+  d.updates("parameters", &R::parameters, {}, "parameters that are optimised");
   d.reads("gradients", &R::gradients, {}, "gradient of each parameter");
 }
 
@@ -98,10 +98,10 @@ void sgd::describe(description<sgd>& d) {
   d.updates("velocities", &sgd::velocities, {}, "sums of gradients; only with momentum");
   d.value("learning_rate", &sgd::learning_rate, "step size").finite();
   d.value("momentum", &sgd::momentum, "factor of the velocity").at_least(0);
-  d.value("dampening", &sgd::dampening, "what is left out of each gradient").finite();
+  d.value("dampening", &sgd::dampening, "part of each gradient that is left out").finite();
   d.value("weight_decay", &sgd::weight_decay, "factor of the parameter in its gradient").finite();
   d.value("nesterov", &sgd::nesterov, "looks ahead by the velocity");
-  d.rule("lists have one length, entries the parameters' shapes, and what is written is apart",
+  d.rule("lists have one length, entries the parameters' shapes, and written tensors are apart",
          [](argument_checks& check, const sgd& r) {
            const tensor_list lists[] = {{"parameters", r.parameters, true},
                                         {"gradients", r.gradients, false},
@@ -127,7 +127,7 @@ void adamw::describe(description<adamw>& d) {
   d.value("eps", &adamw::eps, "added to the divisor").at_least(0);
   d.value("weight_decay", &adamw::weight_decay, "how much parameters shrink").finite();
   d.value("step", &adamw::step, "number of this step, from 1").at_least(1);
-  d.rule("lists have one length, entries the parameters' shapes, and what is written is apart",
+  d.rule("lists have one length, entries the parameters' shapes, and written tensors are apart",
          [](argument_checks& check, const adamw& r) {
            const tensor_list lists[] = {{"parameters", r.parameters, true},
                                         {"gradients", r.gradients, false},

@@ -122,7 +122,7 @@ std::optional<error> functions_amiss(const reduce& r) {
   }
   if (r.op != reduction::sum && r.op != reduction::mean && gives_complex(r)) {
     return amiss(errc::type_mismatch,
-                 "what is reduced is complex; of complex numbers there are sums and means");
+                 "the operands are complex; complex numbers have only sums and means");
   }
   return std::nullopt;
 }
@@ -188,7 +188,7 @@ result<rows> rows_of(const reduce& r) {
 
 void reduce::describe(description<reduce>& d) {
   d.about("Reduces along axes: outputs = after(op(before(inputs))), in one pass over memory.");
-  d.reads("inputs", &reduce::inputs, {}, "what is reduced, broadcast together");
+  d.reads("inputs", &reduce::inputs, {}, "operands, broadcast together");
   d.writes("outputs", &reduce::outputs, {}, "with extent 1 along the axes, or without them");
   d.group("before", &reduce::before);
   d.value("op", &reduce::op, "how one value is made of many");
@@ -198,7 +198,7 @@ void reduce::describe(description<reduce>& d) {
   d.rule(
       "there is an input; the functions are valid for these tensors, and after takes what before "
       "gives; the inputs can be broadcast together; an output has their extents but for the axes, "
-      "and is apart from each input; what is complex is summed or averaged",
+      "and is apart from each input; complex values are summed or averaged",
       [](argument_checks& check, const reduce& r) { check_request(check, r); });
 }
 

@@ -12,7 +12,7 @@ void rows::describe(description<rows>& d) {
   d.value("axes", &rows::axes, "dimensions that make a row; negative ones count from the last");
   d.rule(
       "the function is valid for these tensors; they can be broadcast together; an output is "
-      "apart from or the same as each input; what has one element for a row takes such a value",
+      "apart from or the same as each input; an output of one element for a row takes such a value",
       [](argument_checks& check, const rows& r) { check_request(check, r); });
 }
 

@@ -47,7 +47,7 @@ void describe_functions(description<Request>& d) {
   d.reads("store_operands", &Request::store_operands, {},
           "what store reads besides the numbers, broadcast to the shape of out")
       .only_where(d.given(&Request::store));
-  d.value("precision", &Request::precision, "what is computed in, with load and store")
+  d.value("precision", &Request::precision, "arithmetic of a transform with load and store")
       .only_where(d.given(&Request::load))
       .only_where(d.given(&Request::store));
 }

@@ -23,7 +23,7 @@ void kernel_attributes::describe(description<kernel_attributes>& d) {
 }
 
 void attributes::describe(description<attributes>& d) {
-  d.about("Loads a kernel and says what it is.", "cuFuncGetAttribute, cuFuncGetParamInfo");
+  d.about("Loads a kernel and returns its properties.", "cuFuncGetAttribute, cuFuncGetParamInfo");
   d.group("kernel", &attributes::kernel);
 }
 

@@ -24,7 +24,7 @@ void sort_pairs::describe(description<sort_pairs>& d) {
   using R = sort_pairs;
   const extent n = d.size("n");
   d.about("Sorts pairs of a key and a value by key; equal keys keep their order.");
-  d.reads("keys", &R::keys, {n}, "what is compared");
+  d.reads("keys", &R::keys, {n}, "keys to compare");
   d.reads("values", &R::values, {n}, "what goes along");
   d.updates("sorted_keys", &R::sorted_keys, {n}, "takes the keys in order")
       .updated_where(d.same_view(&R::sorted_keys, &R::keys))

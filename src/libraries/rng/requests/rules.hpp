@@ -31,7 +31,7 @@ void describe_stream(description<R>& d, std::initializer_list<dtype> types) {
 /// The same, and a `to` of any shape.
 template <class R>
 void describe_drawn(description<R>& d, std::initializer_list<dtype> types) {
-  d.writes("to", &R::to, {}, "takes what is drawn, in row-major order");
+  d.writes("to", &R::to, {}, "gets the drawn numbers, in row-major order");
   describe_stream(d, types);
 }
 template <class R>

@@ -109,8 +109,8 @@ void structured_matmul::describe(description<structured_matmul>& d) {
       .optional();
   d.value("alpha", &R::alpha, "factor of the product");
   d.value("beta", &R::beta, "factor of c");
-  d.value("epilogue", &R::epilogue, "what is done to the product before it is stored");
-  d.reads("c", &R::c, {m, n}, "what is added").given_where(!d.zero(&R::beta));
+  d.value("epilogue", &R::epilogue, "last step of the product before it is stored");
+  d.reads("c", &R::c, {m, n}, "addend").given_where(!d.zero(&R::beta));
   d.updates("d", &R::d, {m, n}, "result").updated_where(d.same_view(&R::c, &R::d)).may_be(&R::c);
   d.reads("bias", &R::bias, {n}, "added along d's last extent")
       .given_where(d.is(&R::epilogue, blaslt::has_bias));

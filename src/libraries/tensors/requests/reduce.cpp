@@ -7,7 +7,7 @@ void reduce::describe(description<reduce>& d) {
   d.about("Reduces named dimensions: d = alpha · op(a) + beta · c.",
           "cuTENSOR documentation, cutensorCreateReduction");
   d.value("modes", &reduce::modes, "names of dimensions, \"ijk->ik\"");
-  d.reads("a", &reduce::a, {}, "what is reduced");
+  d.reads("a", &reduce::a, {}, "operand");
   d.reads("c", &reduce::c, {out}, "addend; not read where beta is 0").optional();
   d.updates("d", &reduce::d, {out}, "result")
       .updated_where(d.same_view(&reduce::d, &reduce::c))

@@ -116,7 +116,7 @@ result<void> function::check() const {
       return refused(i, fmt::format("axis {}; a tensor has at most {}", one.a, max_rank));
     }
     if (one.op == opcode::cast && (one.b >= dtype_count || is_complex(static_cast<dtype>(one.b)))) {
-      return refused(i, "a cast to what is no real type");
+      return refused(i, "a cast to a type that is not real");
     }
     if (one.op == opcode::output) {
       if (one.b >= outputs() || one.c > 1 || (parts[one.b] >> one.c & 1) != 0) {
