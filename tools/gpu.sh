@@ -262,7 +262,7 @@ gpu_write_runs() {
 # The last lines of the output on stdin that say how many there were, of whatever program.
 gpu_note() {
   local gtest='^\[ +(PASSED|SKIPPED|FAILED) +\] [0-9]+ test|requests on the device'
-  local ours='^(faults|history|demo): (ok|FAILED|lost)|targets met|ERROR SUMMARY|[0-9]+ passed'
+  local ours='^(faults|history|demo): (ok|FAILED|lost)|^limit: |targets met|ERROR SUMMARY|[0-9]+ passed'
   grep -aE "$gtest|$ours" | tail -n 3 | tr -d '=[]' | tr -s ' ' |
     sed 's/^ //; s/, listed below:$//; s/, [0-9]* failed$//; s/\.$//; s/$/; /' | tr -d '\n' |
     sed 's/; $//' | cut -c1-300
@@ -425,12 +425,61 @@ gpu_test_sanitizer() {
   done
 }
 
+# gpu_try_limit NAME HOW PROGRAM FILTER [VARIABLE=VALUE...]: its tests, which must pass, and if HOW is
+# "tried" with the limit lifted, with three seeds at most: not every case beyond it goes wrong. A
+# process that faults is nobody else's, and keeps no plans.
+gpu_try_limit() {
+  local name=$1 how=$2 status=0 reached='' show='/requests on the device/d; s/^/| /' as_it_is run seed
+  run=(env "${@:5}" XDG_CACHE_HOME= HOME= timeout --kill-after=10 120 "$3" --gtest_brief=1 --gtest_filter="$4")
+  as_it_is=as-it-is-$(cksum <<<"${run[*]}" | tr ' ' -).log # limits have tests in common
+  [[ -e $as_it_is ]] || { "${run[@]}" >"$as_it_is" 2>&1 && printf 'passed\n' >>"$as_it_is"; } || true
+  if [[ $(tail -n 1 "$as_it_is") != passed ]] || grep -q '^\[=* *\] 0 tests' "$as_it_is"; then
+    sed "$show" "$as_it_is"
+    printf 'limit: cannot be tried, its tests fail as it is, or there are none\n'
+    return 1
+  fi
+  if [[ $how != tried ]]; then
+    printf 'limit: kept, its tests pass\n'
+    return
+  fi
+  for seed in "$TROUPE_TEST_SEED" $((TROUPE_TEST_SEED + 1)) $((TROUPE_TEST_SEED + 2)); do
+    TROUPE_TEST_SEED=$seed TROUPE_TEST_LIFT=$name "${run[@]}" >lifted.log 2>&1 || status=$?
+    sed "$show" lifted.log
+    ! grep -q "^lifted: $name\$" lifted.log || reached=1
+    ((status == 0)) || break
+  done
+  if [[ -z $reached ]]; then
+    printf 'limit: not tried, its tests do not reach it\n'
+  elif ((status == 0)); then
+    printf 'limit: lifted on this version, as far as three seeds show\n'
+  else
+    printf 'limit: still so, status %d with seed %s\n' "$status" "$seed"
+  fi
+}
+export -f gpu_try_limit
+
+# Each limit of what vendors' libraries are given, whether it is one still. What is found fails
+# nothing, but for tests that cannot say.
+gpu_test_limits() {
+  local name vendor how words
+  export TROUPE_TEST_SEED=${TROUPE_TEST_SEED:-$(date +%Y%m%d)}
+  say "seed $TROUPE_TEST_SEED"
+  while read -r name vendor how words; do
+    [[ $TROUPE_BACKEND == cpu ]] && [[ $vendor != oneDNN ]] && continue
+    [[ $TROUPE_BACKEND == cuda ]] && [[ $vendor == oneDNN ]] && continue
+    read -ra words <<<"$words" # variables, and the filter behind them
+    gpu_run "limit $name" 500 bash -c 'gpu_try_limit "$@"' limit "$name" "$how" \
+      "$programs/bin/${name%%.*}_conformance_on_device" "${words[-1]}" "${words[@]:0:${#words[@]}-1}"
+  done < <("$programs/bin/troupe" info --limits |
+    awk '/^  [a-z]+\./ { name = $1 " " $2 } /^    (tried|kept) / { print name, $0 }')
+}
+
 command_gpu-test() {
   local parts=("$@") part programs=
-  local known='conformance, device, python[=TRIALS], faults[=TRIALS], history[=SECONDS], sanitizer[=SECONDS]'
+  local known='conformance, device, python[=TRIALS], faults[=TRIALS], history[=SECONDS], sanitizer[=SECONDS], limits'
   ((${#parts[@]} > 0)) || parts=(conformance device python faults history sanitizer)
   for part in "${parts[@]}"; do
-    [[ $part =~ ^(conformance|device|(python|faults|history|sanitizer)(=[1-9][0-9]*)?)$ ]] ||
+    [[ $part =~ ^(conformance|device|limits|(python|faults|history|sanitizer)(=[1-9][0-9]*)?)$ ]] ||
       give_up "no part $part; there are $known"
   done
   gpu_require_card
