@@ -5,6 +5,7 @@ Every library of operations has the same files; this says which one a library la
 """
 
 import collections
+import fnmatch
 import pathlib
 import re
 import subprocess
@@ -220,6 +221,26 @@ def check_page(library, present):
         yield f"{page}: its headings are {headings}; every library's are {HEADINGS}"
 
 
+def check_limits(paths):
+    """Each row of what a vendor's library is given names tests that there are."""
+    for path in paths:
+        if path.name != "limits.hpp" or path.parts[:2] != ("src", "libraries"):
+            continue
+        cases = "".join((ROOT / p).read_text(encoding="utf-8") for p in paths
+                        if p.parts[:3] == ("tests", "conformance", path.parts[2]) and p.suffix == ".cpp")
+        tests = [f"{suite}.{name}" for suite, name in re.findall(r"\nTEST(?:_P|_F)?\((\w+),\s*(\w+)\)", cases)]
+        text = (ROOT / path).read_text(encoding="utf-8")
+        rows = re.findall(r'\.name = "(\w+)\.\w+".*?\.test = "(?:\w+=\w+ )?([^"]+)"', text, re.DOTALL)
+        if len(rows) != text.count("vendor_limit "):
+            yield f"{path}: {text.count('vendor_limit ')} rows, {len(rows)} with a name and a test"
+        for library, filters in rows:
+            if library != path.parts[2]:
+                yield f"{path}: a row is called {library}.…; the library is {path.parts[2]}"
+            for wanted in filters.split(":"):
+                if not fnmatch.filter(tests, wanted.split("/")[0]):
+                    yield f"{path}: no test of {path.parts[2]} is called {wanted}"
+
+
 def check_mutations(paths):
     listed = tomllib.loads((ROOT / "tests/mutations.toml").read_text(encoding="utf-8"))["bug"]
     for bug in listed:
@@ -233,7 +254,7 @@ def main():
     paths = files()
     found = []
     for rule in (check_names, check_headers, check_folders, check_sources_listed,
-                 check_includes, check_libraries, check_mutations):
+                 check_includes, check_libraries, check_limits, check_mutations):
         found += rule(paths)
     for line in found:
         print(line)

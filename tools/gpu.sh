@@ -51,8 +51,8 @@ gpu_fingerprint() {
 # Those that measure a GPU; each brings its plain-CUDA floor along.
 gpu_benchmarks() { grep '^gpu_' "$1/benchmarks.txt"; }
 
-# The conformance programs of every library, with its workers as processes and as threads.
-gpu_conformance() { sed 's/.*/&_conformance_on_device\n&_conformance_on_thread/' "$1/libraries.txt"; }
+# The conformance programs, one of each library.
+gpu_conformance() { sed 's/$/_conformance/' "$1/libraries.txt"; }
 
 # Everything that is of use there. `faults` measures whatever backend there is, so a rehearsal has
 # something to measure; `runtime` and `device` concern the CPU alone.
@@ -262,7 +262,7 @@ gpu_write_runs() {
 # The last lines of the output on stdin that say how many there were, of whatever program.
 gpu_note() {
   local gtest='^\[ +(PASSED|SKIPPED|FAILED) +\] [0-9]+ test|requests on the device'
-  local ours='^(faults|history|demo): (ok|FAILED|lost)|targets met|ERROR SUMMARY|[0-9]+ passed'
+  local ours='^(faults|history|demo): (ok|FAILED|lost)|^limit: |targets met|ERROR SUMMARY|[0-9]+ passed'
   grep -aE "$gtest|$ours" | tail -n 3 | tr -d '=[]' | tr -s ' ' |
     sed 's/^ //; s/, listed below:$//; s/, [0-9]* failed$//; s/\.$//; s/$/; /' | tr -d '\n' |
     sed 's/; $//' | cut -c1-300
@@ -279,7 +279,7 @@ gpu_failed_tests() {
 gpu_run() {
   local live=
   [[ $1 != --live ]] || { live=1 && shift; }
-  local name=$1 limit=$2 begin=$SECONDS status=0 offset pid note seconds output failed=
+  local name=$1 limit=$2 begin=$SECONDS status=0 offset pid seconds output
   shift 2
   printf '==== %s: %s\n' "$name" "$*" >>"$gpu_log"
   offset=$(($(stat -c %s "$gpu_log") + 1))
@@ -297,26 +297,62 @@ gpu_run() {
   seconds=$((SECONDS - begin))
   output=$gpu_scratch/output
   tail -c "+$offset" "$gpu_log" >"$output"
+  [[ -z $live ]] || printf '%-34s ' "$name"
+  gpu_report "$name" "$limit" "$status" "$seconds" "$output" "$live"
+}
+
+# gpu_report NAME LIMIT STATUS SECONDS OUTPUT [LIVE]: how it went, after its name on the terminal.
+gpu_report() {
+  local name=$1 status=$3 output=$5 note failed=
   note=$(gpu_note <"$output" || true)
   # A filter that matches nothing would pass.
   ((status != 0)) || ! grep -aqE '^\[=+\] 0 tests' "$output" || status=1
-  ((status != 124 && status != 137)) || note="not done after $limit s"
+  ((status != 124 && status != 137)) || note="not done after $2 s"
   printf '==== status %s\n\n' "$status" >>"$gpu_log"
-  [[ -z $live ]] || printf '%-34s ' "$name"
   if ((status == 0)); then
-    printf 'ok      %4d s  %s\n' "$seconds" "$note"
+    printf 'ok      %4d s  %s\n' "$4" "$note"
   else
-    printf 'FAILED  %4d s  status %d  %s\n' "$seconds" "$status" "$note"
+    printf 'FAILED  %4d s  status %d  %s\n' "$4" "$status" "$note"
     gpu_failed+=("$name")
     failed=$(gpu_failed_tests <"$output" || true)
-    if [[ -z $live ]]; then
+    if [[ -z ${6:-} ]]; then
       [[ -z $failed ]] || printf '    failed: %s\n' "$failed"
       { grep -aA4 'Failure$' "$output" || true; } | head -n 10 | sed 's/^/    | /'
       tail -n 8 "$output" | sed 's/^/    | /'
     fi
   fi
-  gpu_runs+=("{\"name\": $(gpu_quoted "$name"), \"status\": $status, \"seconds\": $seconds, \"note\": $(gpu_quoted "$note")${failed:+, \"failed\": $(gpu_quoted "$failed")}}")
+  gpu_runs+=("{\"name\": $(gpu_quoted "$name"), \"status\": $status, \"seconds\": $4, \"note\": $(gpu_quoted "$note")${failed:+, \"failed\": $(gpu_quoted "$failed")}}")
   gpu_write_runs
+}
+
+# gpu_run_beside NAME SECONDS COMMAND...: starts it beside others, two fewer at once than there are
+# processors; gpu_wait says how each went.
+gpu_beside=()
+gpu_run_beside() {
+  local at=$gpu_scratch/beside/${#gpu_beside[@]} most=$(($(nproc) > 3 ? $(nproc) - 2 : 1))
+  while (($(jobs -rp | wc -l) >= most)); do wait -n || true; done
+  mkdir -p "$at"
+  gpu_beside+=("$1" "$2")
+  printf '%s\n' "${*:3}" >"$at/command"
+  (
+    begin=$SECONDS
+    status=0
+    (ulimit -c 0 && cd "$at" && exec timeout --kill-after=10 "${@:2}") >"$at/output" 2>&1 || status=$?
+    printf '%s %s\n' "$status" $((SECONDS - begin)) >"$at/end"
+  ) &
+}
+
+gpu_wait() {
+  local i at status seconds
+  wait
+  for ((i = 0; i < ${#gpu_beside[@]}; i += 2)); do
+    at=$gpu_scratch/beside/$i
+    read -r status seconds <"$at/end"
+    { printf '==== %s: ' "${gpu_beside[i]}" && cat "$at/command" "$at/output"; } >>"$gpu_log"
+    printf '%-34s ' "${gpu_beside[i]}"
+    gpu_report "${gpu_beside[i]}" "${gpu_beside[i + 1]}" "$status" "$seconds" "$at/output"
+  done
+  gpu_beside=()
 }
 
 # The verdict on all that was run.
@@ -333,11 +369,32 @@ gpu_end() {
 
 # gpu-test [PART[=N]...] --------------------------------------------------------------------------
 
+# Every library on workers that are processes, twice: with the tests' own seed and with one more, of
+# the day. Three on workers that are threads. The longest are divided, and begin first.
 gpu_test_conformance() {
-  local name
-  for name in $(gpu_conformance "$programs"); do
-    gpu_run "$name" 400 "$programs/bin/$name" --gtest_brief=1
+  local library parts i seed
+  seed=$(date +%Y%m%d)
+  say "the other seed is $seed"
+  for library in dnn $(grep -vx dnn "$programs/libraries.txt"); do
+    parts=1
+    [[ $library != dnn ]] || parts=4
+    [[ $library != elementwise && $library != solver ]] || parts=2
+    for ((i = 0; i < parts; ++i)); do
+      gpu_conformance_part "$library" process "$i" "$parts"
+      gpu_conformance_part "$library" process "$i" "$parts" "$seed"
+      [[ ! $library =~ ^(memory|blas|dnn)$ ]] || gpu_conformance_part "$library" thread "$i" "$parts"
+    done
   done
+  gpu_wait
+}
+
+# gpu_conformance_part LIBRARY RUNNER PART PARTS [SEED]
+gpu_conformance_part() {
+  local name="$1 by $2${5:+, seed $5}" given=(TROUPE_TEST_SEED="${5:-}")
+  [[ -n ${5:-} ]] || given=()
+  (($4 == 1)) || name+=", part $(($3 + 1)) of $4"
+  gpu_run_beside "$name" 400 env "${given[@]}" GTEST_TOTAL_SHARDS="$4" GTEST_SHARD_INDEX="$3" \
+    "$programs/bin/$1_conformance" --runner="$2" --gtest_brief=1
 }
 
 # In three programs at once, a third of the tests each: a test mostly waits for a driver that makes
@@ -419,18 +476,67 @@ gpu_test_sanitizer() {
       # many parameters as can be asked for.
       [[ $check == initcheck ]] || options+=(--report-api-errors no)
       gpu_run "$check of $library" "$limit" "$tool" "${options[@]}" \
-        "$programs/bin/${library}_conformance_on_thread" --gtest_brief=1 \
+        "$programs/bin/${library}_conformance" --runner=thread --gtest_brief=1 \
         --gtest_filter="${gpu_sanitized[$library]}"
     done
   done
 }
 
+# gpu_try_limit NAME HOW PROGRAM FILTER [VARIABLE=VALUE...]: its tests, which must pass, and if HOW is
+# "tried" with the limit lifted, with three seeds at most: not every case beyond it goes wrong. A
+# process that faults is nobody else's, and keeps no plans.
+gpu_try_limit() {
+  local name=$1 how=$2 status=0 reached='' show='/requests on the device/d; s/^/| /' as_it_is run seed
+  run=(env "${@:5}" XDG_CACHE_HOME= HOME= timeout --kill-after=10 120 "$3" --runner=process --gtest_brief=1 --gtest_filter="$4")
+  as_it_is=as-it-is-$(cksum <<<"${run[*]}" | tr ' ' -).log # limits have tests in common
+  [[ -e $as_it_is ]] || { "${run[@]}" >"$as_it_is" 2>&1 && printf 'passed\n' >>"$as_it_is"; } || true
+  if [[ $(tail -n 1 "$as_it_is") != passed ]] || grep -q '^\[=* *\] 0 tests' "$as_it_is"; then
+    sed "$show" "$as_it_is"
+    printf 'limit: cannot be tried, its tests fail as it is, or there are none\n'
+    return 1
+  fi
+  if [[ $how != tried ]]; then
+    printf 'limit: kept, its tests pass\n'
+    return
+  fi
+  for seed in "$TROUPE_TEST_SEED" $((TROUPE_TEST_SEED + 1)) $((TROUPE_TEST_SEED + 2)); do
+    TROUPE_TEST_SEED=$seed TROUPE_TEST_LIFT=$name "${run[@]}" >lifted.log 2>&1 || status=$?
+    sed "$show" lifted.log
+    ! grep -q "^lifted: $name\$" lifted.log || reached=1
+    ((status == 0)) || break
+  done
+  if [[ -z $reached ]]; then
+    printf 'limit: not tried, its tests do not reach it\n'
+  elif ((status == 0)); then
+    printf 'limit: lifted on this version, as far as three seeds show\n'
+  else
+    printf 'limit: still so, status %d with seed %s\n' "$status" "$seed"
+  fi
+}
+export -f gpu_try_limit
+
+# Each limit of what vendors' libraries are given, whether it is one still. What is found fails
+# nothing, but for tests that cannot say.
+gpu_test_limits() {
+  local name vendor how words
+  export TROUPE_TEST_SEED=${TROUPE_TEST_SEED:-$(date +%Y%m%d)}
+  say "seed $TROUPE_TEST_SEED"
+  while read -r name vendor how words; do
+    [[ $TROUPE_BACKEND == cpu ]] && [[ $vendor != oneDNN ]] && continue
+    [[ $TROUPE_BACKEND == cuda ]] && [[ $vendor == oneDNN ]] && continue
+    read -ra words <<<"$words" # variables, and the filter behind them
+    gpu_run "limit $name" 500 bash -c 'gpu_try_limit "$@"' limit "$name" "$how" \
+      "$programs/bin/${name%%.*}_conformance" "${words[-1]}" "${words[@]:0:${#words[@]}-1}"
+  done < <("$programs/bin/troupe" info --limits |
+    awk '/^  [a-z]+\./ { name = $1 " " $2 } /^    (tried|kept) / { print name, $0 }')
+}
+
 command_gpu-test() {
   local parts=("$@") part programs=
-  local known='conformance, device, python[=TRIALS], faults[=TRIALS], history[=SECONDS], sanitizer[=SECONDS]'
+  local known='conformance, device, python[=TRIALS], faults[=TRIALS], history[=SECONDS], sanitizer[=SECONDS], limits'
   ((${#parts[@]} > 0)) || parts=(conformance device python faults history sanitizer)
   for part in "${parts[@]}"; do
-    [[ $part =~ ^(conformance|device|(python|faults|history|sanitizer)(=[1-9][0-9]*)?)$ ]] ||
+    [[ $part =~ ^(conformance|device|limits|(python|faults|history|sanitizer)(=[1-9][0-9]*)?)$ ]] ||
       give_up "no part $part; there are $known"
   done
   gpu_require_card

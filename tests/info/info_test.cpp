@@ -160,7 +160,7 @@ TEST(Info, NamesWhatVendorsLibrariesAreGivenWhateverIsInstalled) {
        {"\n  dnn.convolution_order cuDNN 9.14 and later\n", "\n  dnn.onednn_windows oneDNN 2.6 ",
         "\n    given  a convolution has as many zeros before an axis as behind it, ",
         "\n    seen   numbers beyond the lengths came into results: 9.14, H100, 2026-11-25\n",
-        "\n    tried  DnnGraph.OfRandomNodes*:"})
+        "\n    tried  DnnGraph.OfRandomNodes*"})
     EXPECT_TRUE(has(got, line)) << line << got.text;
   const outcome json = run("", "info --limits --json");
   EXPECT_TRUE(has(json, R"("library": "cuDNN", "from": "9.14", "to": "", "condition": ")"))
