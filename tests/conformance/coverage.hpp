@@ -24,7 +24,7 @@ class must_cover {
 };
 
 /// Records that `operation` ran on operands of `type`. When the program ends, it prints what ran,
-/// and, if no filter was given, fails where an operation misses what it must be tested with.
+/// and, if the whole program ran, fails where an operation misses what it must be tested with.
 void cover(std::string_view operation, dtype type);
 
 /// Records that it had an operand that is packed, or one with gaps or in another order. Each
