@@ -20,13 +20,13 @@ std::string strides_of(const any_tensor& t) {
   return fmt::format("{} with strides [{}]", extents_of(t), fmt::join(t.strides(), ", "));
 }
 
-constexpr std::int64_t limit = std::int64_t{1} << 62;
+constexpr std::int64_t longest_reach = std::int64_t{1} << 62;
 
 /// `sum` + `a` · `b`, or false if that exceeds 62 bits.
 bool add_product(std::int64_t& sum, std::int64_t a, std::int64_t b) {
   std::int64_t product = 0;
   return !__builtin_mul_overflow(a, b, &product) && !__builtin_add_overflow(sum, product, &sum) &&
-         sum <= limit;
+         sum <= longest_reach;
 }
 
 /// Whether the bytes that a view without negative extents and strides reaches fit in 62 bits.
@@ -44,7 +44,7 @@ bool reach_fits(const any_tensor& t) {
     count = product;
   }
   std::int64_t bytes = 0;
-  return fits && add_product(bytes, last + 1, size_of(t.type())) && count <= limit / 16;
+  return fits && add_product(bytes, last + 1, size_of(t.type())) && count <= longest_reach / 16;
 }
 
 }  // namespace
