@@ -5,7 +5,7 @@
 #include <array>
 #include <cstdint>
 
-/// What cuSOLVER is given.
+/// The cases that cuSOLVER is given.
 namespace troupe::limits::cusolver {
 
 inline constexpr vendor_limit polar{
