@@ -482,9 +482,9 @@ gpu_test_sanitizer() {
   done
 }
 
-# gpu_try_limit NAME HOW PROGRAM FILTER [VARIABLE=VALUE...]: its tests, which must pass, and if HOW is
-# "tried" with the limit lifted, with three seeds at most: not every case beyond it goes wrong. A
-# process that faults is nobody else's, and keeps no plans.
+# gpu_try_limit NAME HOW PROGRAM FILTER [VARIABLE=VALUE...]: runs its tests, which must pass, and if HOW
+# is "tried" once more with the limit lifted, with three seeds at most, because not every case beyond a
+# limit goes wrong. Each run is a process of its own, which may fault, and keeps no plans.
 gpu_try_limit() {
   local name=$1 how=$2 status=0 reached='' show='/requests on the device/d; s/^/| /' as_it_is run seed
   run=(env "${@:5}" XDG_CACHE_HOME= HOME= timeout --kill-after=10 120 "$3" --runner=process --gtest_brief=1 --gtest_filter="$4")
@@ -515,8 +515,8 @@ gpu_try_limit() {
 }
 export -f gpu_try_limit
 
-# Each limit of what vendors' libraries are given, whether it is one still. What is found fails
-# nothing, but for tests that cannot say.
+# Tries each limit of vendors' libraries again. A limit that is lifted is a finding and no failure;
+# tests that fail as they are make the verdict fail.
 gpu_test_limits() {
   local name vendor how words
   export TROUPE_TEST_SEED=${TROUPE_TEST_SEED:-$(date +%Y%m%d)}

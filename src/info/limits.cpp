@@ -20,10 +20,9 @@ entry as_entry(const vendor_limit& row) {
 }  // namespace
 
 section limits() {
-  section s{.key = "limits",
-            .title =
-                "What vendors' libraries are given; \"tried\" are tests that ./dev gpu-test "
-                "limits runs beyond it"};
+  section s{
+      .key = "limits",
+      .title = "Limits of vendors' libraries; ./dev gpu-test limits lifts those with \"tried\""};
   for (const std::span<const vendor_limit> table : limit_tables()) {
     for (const vendor_limit& row : table)
       s.entries.push_back(as_entry(row));

@@ -7,10 +7,10 @@
 
 namespace troupe::info {
 
-/// The rows of each file src/libraries/<library>/<part>/limits.hpp, whatever is installed here.
+/// The rows of each file src/libraries/<library>/<part>/limits.hpp; they need no plugin.
 [[nodiscard]] std::span<const std::span<const vendor_limit>> limit_tables();
 
-/// What vendors' libraries are given, and why.
+/// All rows: the cases that vendors' libraries are given, and why.
 [[nodiscard]] section limits();
 
 }  // namespace troupe::info

@@ -29,7 +29,7 @@ constexpr const char* usage =
     "is\n"
     "                             missing\n"
     "       troupe info --limits [--json]\n"
-    "                             what vendors' libraries are given, since which version, and why\n"
+    "                             the cases that vendors' libraries are given, versions, and why\n"
     "       troupe requests [--json] [LIBRARY|REQUEST]\n"
     "                             what can be asked; of one request, all that it takes\n"
     "       troupe requests --index  all of it as one page of Markdown\n"

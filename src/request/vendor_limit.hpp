@@ -8,8 +8,8 @@
 
 namespace troupe {
 
-/// A limit of what a vendor's library is given, and how that is known. A library's rows stand in
-/// its files limits.hpp, each before the predicate that decides whether a case is within it.
+/// A limit on the cases that a vendor's library is given, with its evidence. The rows of a library
+/// are in its files limits.hpp, each before the predicate that decides whether a case is within.
 struct vendor_limit {
   std::string_view name;       ///< "dnn.convolution_order": library of Troupe, and what is limited
   std::string_view library;    ///< the vendor's: "cuDNN"
@@ -37,9 +37,9 @@ struct vendor_limit {
   return mixed;
 }
 
-/// True where the environment variable TROUPE_TEST_LIFT names the limit, so that a test sees what
-/// the library does beyond it. A predicate asks only for a case that it would refuse, and the first
-/// such case says so on stderr: a test that does not reach the limit tells nothing of it.
+/// True if the environment variable TROUPE_TEST_LIFT names the limit, so that a test shows the
+/// library beyond it. A predicate asks only for a case that it would refuse. The first such case
+/// writes a line to stderr, because a test that never reaches the limit proves nothing.
 template <const vendor_limit& Limit>
 [[nodiscard]] bool is_lifted() noexcept {
   static const bool lifted = [] {

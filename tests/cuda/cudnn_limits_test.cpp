@@ -1,4 +1,4 @@
-// What decides whether cuDNN is given a case, and which plan of it a request takes; without cuDNN.
+// The predicates that keep cases from cuDNN, and the keys of its plans; without cuDNN.
 
 #include "libraries/dnn/cuda/convolution/convolution_case.hpp"
 #include "libraries/dnn/cuda/limits.hpp"

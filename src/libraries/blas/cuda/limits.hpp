@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <initializer_list>
 
-/// What cuBLAS is given.
+/// The cases that cuBLAS is given.
 namespace troupe::limits::cublas {
 
 inline constexpr vendor_limit list_alignment{
@@ -37,7 +37,7 @@ inline constexpr vendor_limit i8_alignment{
         "4 bytes",
     .evidence = "cuBLAS documentation, cublasGemmEx",
     .test = "BlasGemm.OfI8*"};
-/// Of a factor whose matrices in a batch are `distance` apart; 0 for one matrix.
+/// True if cuBLAS takes the factor. Its matrices are `distance` apart; 0 for one matrix.
 [[nodiscard]] inline bool accepts_i8(const std::byte* first, std::int64_t ld,
                                      std::int64_t distance) noexcept {
   return (reinterpret_cast<std::uintptr_t>(first) % 4 == 0 && ld % 4 == 0 && distance % 4 == 0) ||

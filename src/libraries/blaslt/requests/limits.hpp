@@ -7,7 +7,7 @@
 #include <array>
 #include <cstdint>
 
-/// What cuBLASLt is given. These are rules of requests: both backends refuse the rest.
+/// The cases that cuBLASLt is given. They are rules of requests: both backends refuse the rest.
 namespace troupe::limits::cublaslt {
 
 inline constexpr vendor_limit fp8_epilogues{
@@ -20,7 +20,7 @@ inline constexpr vendor_limit fp8_epilogues{
     .evidence = "it finds no algorithm for those: 13.0, H100, 2026-11-24",
     .test = "BlasltRefusals.EpiloguesThatTheTypesDoNotHave",
     .can_be_lifted = false};
-/// Of a product of fp8 into d.
+/// True if a product of fp8 into d has the epilogue.
 [[nodiscard]] inline bool accepts_fp8_epilogue(dtype d, blaslt::epilogue e) noexcept {
   using blaslt::epilogue;
   if (blaslt::sums_operand(e)) return false;

@@ -6,7 +6,7 @@
 
 #include <array>
 
-/// What oneDNN is given.
+/// The cases that oneDNN is given.
 namespace troupe::limits::onednn {
 
 inline constexpr vendor_limit convolution_operands{

@@ -7,7 +7,7 @@
 
 #include <array>
 
-/// What cuDNN is given.
+/// The cases that cuDNN is given.
 namespace troupe::limits::cudnn {
 
 inline constexpr vendor_limit convolution_order{
@@ -102,7 +102,7 @@ inline constexpr vendor_limit fusion_channels{
     .condition = "the pass is fused for one group whose channels fill 16 bytes, before and behind",
     .evidence = "wrong results for others: 9.14, H100, 2026-11-25",
     .test = "*DnnConvolutionOf.Random*/forward_f16"};
-/// Of a forward convolution that something follows.
+/// True if cuDNN may apply the epilogue of a forward convolution itself.
 [[nodiscard]] bool accepts_fusion(const dnn::convolution& c, const dnn::epilogue& follows) noexcept;
 
 inline constexpr vendor_limit graph_rows{
@@ -236,8 +236,8 @@ inline constexpr std::array all{convolution_order,
                                 attention_bias_of_heads,
                                 attention_bias_rows,
                                 rnn_small};
-/// A part of the keys of plans: a plan that was made within other limits is none. Of so many bits
-/// that others have room beside it.
+/// A part of the key of each plan, so that no plan is found that was made within other limits. It
+/// has 23 bits and leaves the rest of a word to others.
 inline constexpr std::int64_t key_of_plans = static_cast<std::int64_t>(fingerprint(all) >> 41);
 
 }  // namespace troupe::limits::cudnn

@@ -7,7 +7,7 @@
 #include <array>
 #include <cstdint>
 
-/// What cuFFT is given.
+/// The cases that cuFFT is given.
 namespace troupe::limits::cufft {
 
 inline constexpr vendor_limit inverse_rows{
@@ -49,7 +49,8 @@ inline constexpr vendor_limit two_bf16{
     .condition = "coefficients of an r2c of two numbers in bf16 lie side by side",
     .evidence = "they are stored so, whatever their stride: 12.0, H200, 2026-11-22",
     .test = "FftRealTransforms.Forward*"};
-/// Of neighbours along the last axis of n numbers, of one operand.
+/// True if cuFFT takes an operand whose neighbours along the last axis, of n numbers, are `stride`
+/// apart.
 [[nodiscard]] inline bool accepts_stride(const fft::transform& t, bool is_output, bool is_complex,
                                          std::int64_t n, std::int64_t stride) noexcept {
   if (stride <= 1) return true;

@@ -5,7 +5,7 @@
 #include <array>
 #include <cstdint>
 
-/// What cuSOLVER is given.
+/// The cases that cuSOLVER is given.
 namespace troupe::limits::cusolver {
 
 inline constexpr vendor_limit polar{
@@ -69,7 +69,18 @@ inline constexpr vendor_limit refinement{
     .test = "SolverRefined.*",
     .can_be_lifted = false};
 
-inline constexpr std::array all{polar, approximate,   batches_without_vectors,
-                                range, single_column, refinement};
+inline constexpr vendor_limit triangles{
+    .name = "solver.triangles",
+    .library = "cuSOLVER",
+    .from = "12.0",
+    .condition =
+        "Xtrtri and potrfBatched of f32 work on copies, or what lies beside the triangle "
+        "is stored again",
+    .evidence = "they write there: 12.0, H100, 2026-11-25",
+    .test = "SolverCholesky.PotrfFactors:SolverTriangular.TrtriInverts",
+    .can_be_lifted = false};
+
+inline constexpr std::array all{
+    polar, approximate, batches_without_vectors, range, single_column, refinement, triangles};
 
 }  // namespace troupe::limits::cusolver

@@ -28,7 +28,7 @@ bool is_about_the_matrix(const error& why) noexcept {
           why.vendor_code == CUSOLVER_STATUS_IRS_OUT_OF_RANGE);
 }
 
-// Where refinement does not converge the matrix is factored here: see limits::cusolver::refinement.
+// Factors the matrix here if refinement does not converge: see limits::cusolver::refinement.
 result<void> run_gesv_refined(const solver::gesv_refined& r, lane& where, late_failure failure) {
   const std::int64_t count = cuda::batch_of(r.a);
   const std::int64_t n = columns_of(r.a);

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <initializer_list>
 
-/// What cuSPARSE and cuSPARSELt are given.
+/// The cases that cuSPARSE and cuSPARSELt are given.
 namespace troupe::limits::cusparse {
 
 inline constexpr vendor_limit elements{
@@ -60,7 +60,7 @@ inline constexpr vendor_limit alignment{
 [[nodiscard]] inline bool has_square_blocks(const sparse_matrix& a) noexcept {
   return a.format == sparse_format::bsr && a.values.extent(1) == a.values.extent(2);
 }
-/// Of a · in, a vector or a matrix.
+/// True if cuSPARSE takes the product a · in, of a vector or a matrix.
 [[nodiscard]] inline bool accepts_product(const sparse_matrix& a, const any_tensor& in,
                                           const any_tensor& out) noexcept {
   if ((a.columns == 0 || (a.stored() - 1) / a.columns >= a.rows) && !is_lifted<elements>())
@@ -85,7 +85,7 @@ inline constexpr vendor_limit structured_extents{
         "multiples of 16 bytes",
     .evidence = "it refuses others: 0.8, H100, 2026-11-25",
     .test = "SparseStructured.TakesEveryShape"};
-/// Of a matrix that begins at `first`.
+/// True if cuSPARSELt takes a matrix with these extents and leading dimension, at `first`.
 [[nodiscard]] inline bool accepts_structured(std::initializer_list<std::int64_t> extents,
                                              dtype type, bool weights, const void* first) noexcept {
   const std::int64_t unit = (weights ? 32 : 16) / std::min<std::int64_t>(size_of(type), 2);

@@ -162,7 +162,7 @@ result<int> sparse_lu(const sparse_matrix<T>& a, const T* b, T* x, T tolerance,
 
 namespace {
 
-/// Of a single column: see limits::cusolver::single_column.
+/// Solves for a single column: see limits::cusolver::single_column.
 template <class T>
 int project(const sparse_matrix<T>& a, const T* b, T* x, T tolerance) {
   double squares = 0;
