@@ -1,6 +1,7 @@
 #pragma once
 
 #include "backend/cuda/context/lane.hpp"
+#include "libraries/blas/cuda/planner/compute_type.hpp"
 
 #include <troupe/base/result.hpp>
 #include <troupe/blas/modes.hpp>
@@ -33,16 +34,6 @@ namespace troupe::cuda {
 /// `unsupported`; what is left, `library_error`.
 [[nodiscard]] result<void> check(cublasStatus_t status, std::string_view call,
                                  cublasHandle_t handle = nullptr);
-
-/// The math mode of a handle for classic routines, and the compute type of an Ex routine on f32 and
-/// c64. A mode that the device lacks is `strict`.
-///
-/// `strict` is cuBLAS's default, not its pedantic mode: the default keeps at least the precision
-/// and range of the type in every product and sum, which is what the request asks for, and may do
-/// so on tensor cores, which for f64 is twice as fast. What the default does allow, intermediate
-/// sums in f16 and bf16 when c is, is forbidden in every mode.
-[[nodiscard]] cublasMath_t math_for(blas::math_mode mode) noexcept;
-[[nodiscard]] cublasComputeType_t compute_for(blas::math_mode mode) noexcept;
 
 namespace detail {
 
