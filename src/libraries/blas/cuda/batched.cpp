@@ -2,6 +2,7 @@
 #include "backend/cuda/context/pieces.hpp"
 #include "base/try.hpp"
 #include "libraries/blas/cuda/kernels/addresses.hpp"
+#include "libraries/blas/cuda/kernels/combine.hpp"
 #include "libraries/blas/cuda/product/product.hpp"
 #include "libraries/blas/cuda/product/product_lists.hpp"
 #include "libraries/blas/cuda/triangular.hpp"
@@ -113,19 +114,19 @@ result<void> run_trsm_batched(const blas::trsm_batched& r, lane& where) {
   auto* const lists = reinterpret_cast<void**>(memory + at_lists);
   if (!alone) {
     TRY(write_series(where, lists,
-                     {{p.a, p.stride_a * size_of(type)}, {p.b, p.stride_b * size_of(type)}},
+                     {{p.a.first, p.a.stride * size_of(type)}, {p.b, p.stride_b * size_of(type)}},
                      p.batch));
   }
   return for_classic_type(type, [&]<class T>(T) {
     const T alpha = r.alpha.as<T>();
     if (alone) {
-      return matrix_routines<T>::trsm(handle, p.side, p.uplo, p.transposition, p.diag, p.m, p.n,
-                                      &alpha, reinterpret_cast<const T*>(p.a), p.lda,
+      return matrix_routines<T>::trsm(handle, p.side, p.uplo, p.a.transposition, p.diag, p.m, p.n,
+                                      &alpha, reinterpret_cast<const T*>(p.a.first), p.a.ld,
                                       reinterpret_cast<T*>(p.b), p.ldb);
     }
-    return matrix_routines<T>::trsm_batched(handle, p.side, p.uplo, p.transposition, p.diag, p.m,
+    return matrix_routines<T>::trsm_batched(handle, p.side, p.uplo, p.a.transposition, p.diag, p.m,
                                             p.n, &alpha, reinterpret_cast<const T* const*>(lists),
-                                            p.lda, reinterpret_cast<T* const*>(lists + p.batch),
+                                            p.a.ld, reinterpret_cast<T* const*>(lists + p.batch),
                                             p.ldb, p.batch);
   });
 }

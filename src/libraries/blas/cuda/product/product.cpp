@@ -15,6 +15,21 @@ constexpr routine gemm_ex{&cublasGemmEx_64, "cublasGemmEx_64"};
 constexpr routine gemm_strided_batched_ex{&cublasGemmStridedBatchedEx_64,
                                           "cublasGemmStridedBatchedEx_64"};
 
+result<void> multiply_conjugated(const product& p, column_major_product as,
+                                 const product_types& types, const product_factor& alpha,
+                                 const product_factor& beta, staging& room) {
+  const dtype type = p.a.type();
+  pieces all;
+  const std::size_t a = all.add(copy_bytes(as.a, as.m, as.k, as.batch, type));
+  const std::size_t b = all.add(copy_bytes(as.b, as.k, as.n, as.batch, type));
+  std::byte* const memory = TRY(room.take(all.bytes()));
+  TRY(conjugate_copy(room.where(), type, as.a, as.m, as.k, as.batch, memory + a));
+  TRY(conjugate_copy(room.where(), type, as.b, as.k, as.n, as.batch, memory + b));
+  return call_gemm(TRY(cublas_of(room.where())), as, types, alpha.address(), beta.address());
+}
+
+}  // namespace
+
 factor_matrix factor_of(const any_tensor& t, blas::order order, blas::op op) noexcept {
   const auto layout = blas::layout_of(t, order);
   const bool conjugated = op == blas::op::conjugate && is_complex(t.type());
@@ -28,14 +43,12 @@ factor_matrix factor_of(const any_tensor& t, blas::order order, blas::op op) noe
           .to_conjugate = conjugated && !turned};
 }
 
-/// Bytes of the copy of an operand of rows × columns; one that all problems share is copied once.
 std::int64_t copy_bytes(const factor_matrix& f, std::int64_t rows, std::int64_t columns,
                         std::int64_t batch, dtype type) noexcept {
   if (!f.to_conjugate) return 0;
   return rows * columns * (f.stride == 0 ? 1 : batch) * size_of(type);
 }
 
-/// Puts a conjugated, packed copy in the operand's place.
 result<void> conjugate_copy(lane& where, dtype type, factor_matrix& f, std::int64_t rows,
                             std::int64_t columns, std::int64_t batch, std::byte* to) {
   if (!f.to_conjugate) return {};
@@ -53,21 +66,6 @@ result<void> conjugate_copy(lane& where, dtype type, factor_matrix& f, std::int6
   return combine(where, type, {rows, columns, shared ? 1 : batch},
                  {.first = to, .row = 1, .column = f.ld, .batch = f.stride}, from);
 }
-
-result<void> multiply_conjugated(const product& p, column_major_product as,
-                                 const product_types& types, const product_factor& alpha,
-                                 const product_factor& beta, staging& room) {
-  const dtype type = p.a.type();
-  pieces all;
-  const std::size_t a = all.add(copy_bytes(as.a, as.m, as.k, as.batch, type));
-  const std::size_t b = all.add(copy_bytes(as.b, as.k, as.n, as.batch, type));
-  std::byte* const memory = TRY(room.take(all.bytes()));
-  TRY(conjugate_copy(room.where(), type, as.a, as.m, as.k, as.batch, memory + a));
-  TRY(conjugate_copy(room.where(), type, as.b, as.k, as.n, as.batch, memory + b));
-  return call_gemm(TRY(cublas_of(room.where())), as, types, alpha.address(), beta.address());
-}
-
-}  // namespace
 
 result<void> staging::reserve(std::size_t bytes) {
   bytes += kept_bytes_;

@@ -79,6 +79,18 @@ struct factor_matrix {
   bool to_conjugate;
 };
 
+/// A matrix beside a result that lies in that order.
+[[nodiscard]] factor_matrix factor_of(const any_tensor& t, blas::order order, blas::op op) noexcept;
+/// Bytes of the conjugated copy of an operand of rows × columns, if it needs one; an operand that
+/// all problems share is copied once.
+[[nodiscard]] std::int64_t copy_bytes(const factor_matrix& f, std::int64_t rows,
+                                      std::int64_t columns, std::int64_t batch,
+                                      dtype type) noexcept;
+/// Puts the copy, packed, in the operand's place.
+[[nodiscard]] result<void> conjugate_copy(lane& where, dtype type, factor_matrix& f,
+                                          std::int64_t rows, std::int64_t columns,
+                                          std::int64_t batch, std::byte* to);
+
 /// A product as cuBLAS takes it. Of a row-major c this is the transposed product, bᵀ · aᵀ.
 struct column_major_product {
   factor_matrix a;
