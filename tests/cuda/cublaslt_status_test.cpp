@@ -1,4 +1,4 @@
-#include "libraries/blaslt/cuda/status.hpp"
+#include "libraries/blas/cuda/planner/cublas_status.hpp"
 
 #include <cublasLt.h>
 #include <gtest/gtest.h>
@@ -28,11 +28,11 @@ constexpr named_status vendor_statuses[] = {
 
 TEST(CublasLtStatus, HasTheVendorsNumbersAndNames) {
   for (const named_status& vendor : vendor_statuses) {
-    const auto ours = std::ranges::find(cublaslt_statuses, vendor.number, &vendor_status::number);
-    ASSERT_NE(ours, cublaslt_statuses.end()) << vendor.name;
+    const auto ours = std::ranges::find(cublas_statuses, vendor.number, &vendor_status::number);
+    ASSERT_NE(ours, cublas_statuses.end()) << vendor.name;
     EXPECT_EQ(ours->name, vendor.name);
   }
-  EXPECT_EQ(std::size(vendor_statuses), cublaslt_statuses.size());
+  EXPECT_EQ(std::size(vendor_statuses), cublas_statuses.size());
   // A build with a newer header fails here, so that its new codes are checked.
   EXPECT_EQ(CUBLAS_VER_MAJOR, 13);
   EXPECT_EQ(CUBLASLT_MATMUL_MATRIX_SCALE_END, 6);

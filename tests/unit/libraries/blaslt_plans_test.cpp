@@ -141,11 +141,11 @@ TEST(BlasltAlignment, IsThatOfEveryColumnOfEveryProduct) {
   const any_tensor x = tensor(dtype::f16, {2, 2, 2}, {12, 4, 1});
   const matmul r{.a = x, .b = x, .c = x, .d = tensor(dtype::f16, {2, 2, 2}, {40, 5, 1}), .beta = 1};
   const sides s(r);
-  const matrix_alignments is(s);
-  EXPECT_EQ(is.left, 8);
-  EXPECT_EQ(is.right, 8);
-  EXPECT_EQ(is.c, 8);
-  EXPECT_EQ(is.d, 2);
+  const sides::matrices is = s.stored();
+  EXPECT_EQ(is.left.alignment, 8);
+  EXPECT_EQ(is.right.alignment, 8);
+  EXPECT_EQ(is.c.alignment, 8);
+  EXPECT_EQ(is.d.alignment, 2);
 }
 
 TEST(BlasltAlignment, IsOfAddressLeadingDimensionAndDistance) {
@@ -156,7 +156,7 @@ TEST(BlasltAlignment, IsOfAddressLeadingDimensionAndDistance) {
                    .d = tensor(type, {3, 2, 16}, {32, 16, 1})};
     const sides s(r);
     EXPECT_TRUE(s.product.swapped);
-    return matrix_alignments(s).right;
+    return s.stored().right.alignment;
   };
   EXPECT_EQ(of_a(dtype::f32, {64, 32, 1}), 128);
   EXPECT_EQ(of_a(dtype::f32, {256, 64, 1}), 256);
@@ -170,13 +170,13 @@ TEST(BlasltAlignment, IsOfAddressLeadingDimensionAndDistance) {
 // Rows of 108 bytes begin at multiples of 4, whatever the first address.
 TEST(MatrixAlignment, IsOfAddressAndColumns) {
   const auto of = [](std::uintptr_t first, std::int64_t columns, std::int64_t ld) {
-    return stored_columns{reinterpret_cast<const void*>(first), 6, columns, ld, 0, 2}.alignment();
+    return lt_matrix(reinterpret_cast<const void*>(first), dtype::f16, 6, columns, ld).alignment;
   };
   EXPECT_EQ(of(0x1000, 42, 54), 4);
   EXPECT_EQ(of(0x1000, 42, 72), 16);
   EXPECT_EQ(of(0x1000, 1, 54), 256);
   EXPECT_EQ(of(0x1002, 42, 72), 2);
-  EXPECT_EQ((stored_columns{nullptr, 1, 42, 1, 0, 2}.alignment()), 256);
+  EXPECT_EQ(lt_matrix(nullptr, dtype::f16, 1, 42, 1).alignment, 256);
 }
 
 // A stride that leads nowhere says nothing: a kernel is not refused for it.
@@ -185,11 +185,11 @@ TEST(BlasltAlignment, DoesNotDependOnStridesThatAreNotTaken) {
                  .b = tensor(dtype::f16, {1, 64, 128}, {7, 128, 1}),
                  .d = tensor(dtype::f16, {1, 1, 128}, {9, 129, 1})};
   const sides s(r);
-  const matrix_alignments is(s);
-  EXPECT_EQ(is.left, 256);
-  EXPECT_EQ(is.right, 256);
-  EXPECT_EQ(is.d, 256);
-  EXPECT_EQ(is.c, is.d);
+  const sides::matrices is = s.stored();
+  EXPECT_EQ(is.left.alignment, 256);
+  EXPECT_EQ(is.right.alignment, 256);
+  EXPECT_EQ(is.d.alignment, 256);
+  EXPECT_EQ(is.c.alignment, is.d.alignment);
 }
 
 // Choices on disk. --------------------------------------------------------------------------------

@@ -1,6 +1,8 @@
 #include "backend/cuda/context/executor.hpp"
 #include "backend/cuda/context/pieces.hpp"
+#include "base/try.hpp"
 #include "libraries/blas/cuda/kernels/addresses.hpp"
+#include "libraries/blas/cuda/kernels/combine.hpp"
 #include "libraries/blas/cuda/product/product.hpp"
 #include "libraries/blas/cuda/product/product_lists.hpp"
 #include "libraries/blas/cuda/triangular.hpp"
@@ -45,22 +47,18 @@ result<void> conjugated_gemv(const blas::gemv_batched& r, const gemv_matrix& a, 
   pieces all;
   const std::size_t at_x = all.add(n * batch * size_of(type));
   const std::size_t at_product = all.add(m * batch * size_of(type));
-  auto memory = where.workspace(all.bytes());
-  if (!memory) return std::move(memory).error();
-  auto handle = cublas_of(where);
-  if (!handle) return std::move(handle).error();
-  std::byte* const x = memory->data() + at_x;
-  std::byte* const product = memory->data() + at_product;
-  auto done = combine(where, type, vector_extents(r.x), {.first = x, .row = 1, .column = n},
-                      {.place = vector_place(r.x), .factor = 1, .conjugated = true});
-  if (!done) return done;
+  std::byte* const memory = TRY(where.workspace(all.bytes())).data();
+  const cublasHandle_t handle = TRY(cublas_of(where));
+  std::byte* const x = memory + at_x;
+  std::byte* const product = memory + at_product;
+  TRY(combine(where, type, vector_extents(r.x), {.first = x, .row = 1, .column = n},
+              {.place = vector_place(r.x), .factor = 1, .conjugated = true}));
   const T one{1};
   const T zero{};
-  done = matrix_routines<T>::gemv_strided_batched(
-      *handle, a.transposition, a.rows, a.columns, &one, static_cast<const T*>(r.a.data<T>()), a.ld,
-      a.stride, reinterpret_cast<const T*>(x), 1, n, &zero, reinterpret_cast<T*>(product), 1, m,
-      batch);
-  if (!done) return done;
+  TRY(matrix_routines<T>::gemv_strided_batched(handle, a.transposition, a.rows, a.columns, &one,
+                                               static_cast<const T*>(r.a.data<T>()), a.ld, a.stride,
+                                               reinterpret_cast<const T*>(x), 1, n, &zero,
+                                               reinterpret_cast<T*>(product), 1, m, batch));
   return combine(
       where, type, vector_extents(r.y), vector_place(r.y),
       {.place = {.first = product, .row = 1, .column = m}, .factor = r.alpha, .conjugated = true},
@@ -87,15 +85,14 @@ result<void> run_gemv_batched(const blas::gemv_batched& r, lane& where) {
     return for_complex_type(r.a.type(),
                             [&]<class T>(T) { return conjugated_gemv<T>(r, a, where); });
   }
-  auto handle = cublas_of(where);
-  if (!handle) return std::move(handle).error();
+  const cublasHandle_t handle = TRY(cublas_of(where));
   return for_classic_type(r.a.type(), [&]<class T>(T) {
     const T alpha = r.alpha.as<T>();
     const T beta = r.beta.as<T>();
     const T* const first_a = r.a.data<T>();
     const T* const first_x = r.x.data<T>();
     return matrix_routines<T>::gemv_strided_batched(
-        *handle, a.transposition, a.rows, a.columns, &alpha, first_a, a.ld, a.stride, first_x,
+        handle, a.transposition, a.rows, a.columns, &alpha, first_a, a.ld, a.stride, first_x,
         increment(r.x), r.x.stride(0), &beta, r.y.data<T>(), increment(r.y), r.y.stride(0),
         r.y.extent(0));
   });
@@ -111,31 +108,25 @@ result<void> run_trsm_batched(const blas::trsm_batched& r, lane& where) {
   const std::size_t at_copy = all.add(copy_bytes(p, type));
   const std::size_t at_lists = all.add(alone ? 0 : address_bytes(2, p.batch));
   std::byte* memory = nullptr;
-  if (all.bytes() != 0) {
-    auto held = where.workspace(all.bytes());
-    if (!held) return std::move(held).error();
-    memory = held->data();
-  }
-  if (auto done = conjugate_copy(where, type, p, memory + at_copy); !done) return done;
-  auto handle = cublas_of(where);
-  if (!handle) return std::move(handle).error();
+  if (all.bytes() != 0) memory = TRY(where.workspace(all.bytes())).data();
+  TRY(conjugate_copy(where, type, p, memory + at_copy));
+  const cublasHandle_t handle = TRY(cublas_of(where));
   auto* const lists = reinterpret_cast<void**>(memory + at_lists);
   if (!alone) {
-    auto done = write_series(where, lists,
-                             {{p.a, p.stride_a * size_of(type)}, {p.b, p.stride_b * size_of(type)}},
-                             p.batch);
-    if (!done) return done;
+    TRY(write_series(where, lists,
+                     {{p.a.first, p.a.stride * size_of(type)}, {p.b, p.stride_b * size_of(type)}},
+                     p.batch));
   }
   return for_classic_type(type, [&]<class T>(T) {
     const T alpha = r.alpha.as<T>();
     if (alone) {
-      return matrix_routines<T>::trsm(*handle, p.side, p.uplo, p.transposition, p.diag, p.m, p.n,
-                                      &alpha, reinterpret_cast<const T*>(p.a), p.lda,
+      return matrix_routines<T>::trsm(handle, p.side, p.uplo, p.a.transposition, p.diag, p.m, p.n,
+                                      &alpha, reinterpret_cast<const T*>(p.a.first), p.a.ld,
                                       reinterpret_cast<T*>(p.b), p.ldb);
     }
-    return matrix_routines<T>::trsm_batched(*handle, p.side, p.uplo, p.transposition, p.diag, p.m,
+    return matrix_routines<T>::trsm_batched(handle, p.side, p.uplo, p.a.transposition, p.diag, p.m,
                                             p.n, &alpha, reinterpret_cast<const T* const*>(lists),
-                                            p.lda, reinterpret_cast<T* const*>(lists + p.batch),
+                                            p.a.ld, reinterpret_cast<T* const*>(lists + p.batch),
                                             p.ldb, p.batch);
   });
 }

@@ -1,6 +1,7 @@
 #include "backend/cuda/context/executor.hpp"
 #include "backend/cuda/context/failure.hpp"
 #include "backend/cuda/context/pieces.hpp"
+#include "base/try.hpp"
 #include "libraries/blas/cuda/kernels/addresses.hpp"
 #include "libraries/blas/cuda/kernels/combine.hpp"
 #include "libraries/blas/cuda/kernels/pivots.hpp"
@@ -69,13 +70,12 @@ class prepared {
     for (std::size_t i = 0; i < made.used_; ++i)
       at_copies[i] = all.add(made.batches_[i].copy_bytes());
     const std::size_t at_lists = all.add(address_bytes(2, made.count()));
-    auto memory = where.workspace(all.bytes());
-    if (!memory) return std::move(memory).error();
-    made.pivots_ = reinterpret_cast<std::int32_t*>(memory->data() + at_pivots);
-    made.first_bad_ = reinterpret_cast<std::uint64_t*>(memory->data() + at_first_bad);
-    made.lists_ = reinterpret_cast<void**>(memory->data() + at_lists);
+    std::byte* const memory = TRY(where.workspace(all.bytes())).data();
+    made.pivots_ = reinterpret_cast<std::int32_t*>(memory + at_pivots);
+    made.first_bad_ = reinterpret_cast<std::uint64_t*>(memory + at_first_bad);
+    made.lists_ = reinterpret_cast<void**>(memory + at_lists);
     for (std::size_t i = 0; i < made.used_; ++i)
-      made.copies_[i] = memory->data() + at_copies[i];
+      made.copies_[i] = memory + at_copies[i];
     if (tau != nullptr) made.tau_ = {tau->address(), tau->stride(0) * size_of(tau->type())};
     return made;
   }
@@ -88,9 +88,7 @@ class prepared {
       homes_[i] = one.place;
       if (one.moved) {
         one.place = one.packed_at(copies_[i]);
-        auto done =
-            combine(where_, one.type, one.extents, one.place, {.place = homes_[i], .factor = 1});
-        if (!done) return done;
+        TRY(combine(where_, one.type, one.extents, one.place, {.place = homes_[i], .factor = 1}));
       }
       series[i] = one.series();
     }
@@ -108,7 +106,7 @@ class prepared {
   template <class Call>
   [[nodiscard]] result<void> in_parts(Call call) const {
     for (std::int64_t from = 0; from < count(); from += most) {
-      if (auto done = call(from, narrow(std::min(most, count() - from))); !done) return done;
+      TRY(call(from, narrow(std::min(most, count() - from))));
     }
     return {};
   }
@@ -157,85 +155,79 @@ result<void> accepted(int info, std::string_view call) {
 
 result<void> run_getrf(const blas::getrf_batched& r, lane& where) {
   if (r.a.empty()) return clear_info(where, r.info);
-  auto handle = cublas_of(where);
-  if (!handle) return std::move(handle).error();
-  auto on = prepared::make(where, {matrix_batch(r.a)});
-  if (!on) return std::move(on).error();
-  if (auto done = on->begin(); !done) return done;
+  const cublasHandle_t handle = TRY(cublas_of(where));
+  prepared on = TRY(prepared::make(where, {matrix_batch(r.a)}));
+  TRY(on.begin());
   const std::int64_t n = r.a.extent(1);
-  auto done = for_classic_type(r.a.type(), [&]<class T>(T) {
-    return on->in_parts([&](std::int64_t from, int count) {
-      return matrix_routines<T>::getrf(*handle, narrow(n), on->list<T>(0, from), on->ld(0),
+  TRY(for_classic_type(r.a.type(), [&]<class T>(T) {
+    return on.in_parts([&](std::int64_t from, int count) {
+      return matrix_routines<T>::getrf(handle, narrow(n), on.list<T>(0, from), on.ld(0),
                                        r.pivots.data<std::int32_t>() + from * n,
                                        r.info.data<std::int32_t>() + from, count);
     });
-  });
-  return done ? on->bring_home(0) : std::move(done);
+  }));
+  return on.bring_home(0);
 }
 
 result<void> run_getrs(const blas::getrs_batched& r, lane& where, late_failure failure) {
   if (r.b.empty()) return {};
-  auto handle = cublas_of(where);
-  if (!handle) return std::move(handle).error();
+  const cublasHandle_t handle = TRY(cublas_of(where));
   const std::int64_t n = r.a.extent(1);
   constexpr cublasOperation_t operations[] = {CUBLAS_OP_N, CUBLAS_OP_T, CUBLAS_OP_C};
   const cublasOperation_t op = operations[static_cast<int>(r.op_a)];
-  auto on = prepared::make(where, {matrix_batch(r.a), matrix_batch(r.b)}, r.pivots.count());
-  if (!on) return std::move(on).error();
-  if (auto done = admit_pivots(where, r.pivots, on->pivots(), on->first_bad()); !done) return done;
-  if (auto done = on->begin(); !done) return done;
-  auto done = for_classic_type(r.a.type(), [&]<class T>(T) {
-    return on->in_parts([&](std::int64_t from, int count) -> result<void> {
+  prepared on =
+      TRY(prepared::make(where, {matrix_batch(r.a), matrix_batch(r.b)}, r.pivots.count()));
+  TRY(admit_pivots(where, r.pivots, on.pivots(), on.first_bad()));
+  TRY(on.begin());
+  TRY(for_classic_type(r.a.type(), [&]<class T>(T) {
+    return on.in_parts([&](std::int64_t from, int count) -> result<void> {
       int info = 0;
       auto called = matrix_routines<T>::getrs(
-          *handle, op, narrow(n), narrow(r.b.extent(2)), on->list<const T>(0, from), on->ld(0),
-          static_cast<const std::int32_t*>(on->pivots() + from * n), on->list<T>(1, from),
-          on->ld(1), &info, count);
+          handle, op, narrow(n), narrow(r.b.extent(2)), on.list<const T>(0, from), on.ld(0),
+          static_cast<const std::int32_t*>(on.pivots() + from * n), on.list<T>(1, from), on.ld(1),
+          &info, count);
       return called ? accepted(info, matrix_routines<T>::getrs.name) : std::move(called);
     });
-  });
-  if (done) done = on->bring_home(1);
-  return done ? report_pivots(where, r.pivots, on->first_bad(), failure) : std::move(done);
+  }));
+  TRY(on.bring_home(1));
+  return report_pivots(where, r.pivots, on.first_bad(), failure);
 }
 
 result<void> run_getri(const blas::getri_batched& r, lane& where, late_failure failure) {
   if (r.a.empty()) return clear_info(where, r.info);
-  auto handle = cublas_of(where);
-  if (!handle) return std::move(handle).error();
+  const cublasHandle_t handle = TRY(cublas_of(where));
   const std::int64_t n = r.a.extent(1);
-  auto on = prepared::make(where, {matrix_batch(r.a), matrix_batch(r.c)}, r.pivots.count());
-  if (!on) return std::move(on).error();
-  if (auto done = admit_pivots(where, r.pivots, on->pivots(), on->first_bad()); !done) return done;
-  if (auto done = on->begin(); !done) return done;
-  auto done = for_classic_type(r.a.type(), [&]<class T>(T) {
-    return on->in_parts([&](std::int64_t from, int count) {
-      return matrix_routines<T>::getri(*handle, narrow(n), on->list<const T>(0, from), on->ld(0),
-                                       static_cast<const std::int32_t*>(on->pivots() + from * n),
-                                       on->list<T>(1, from), on->ld(1),
+  prepared on =
+      TRY(prepared::make(where, {matrix_batch(r.a), matrix_batch(r.c)}, r.pivots.count()));
+  TRY(admit_pivots(where, r.pivots, on.pivots(), on.first_bad()));
+  TRY(on.begin());
+  TRY(for_classic_type(r.a.type(), [&]<class T>(T) {
+    return on.in_parts([&](std::int64_t from, int count) {
+      return matrix_routines<T>::getri(handle, narrow(n), on.list<const T>(0, from), on.ld(0),
+                                       static_cast<const std::int32_t*>(on.pivots() + from * n),
+                                       on.list<T>(1, from), on.ld(1),
                                        r.info.data<std::int32_t>() + from, count);
     });
-  });
-  if (done) done = on->bring_home(1);
-  return done ? report_pivots(where, r.pivots, on->first_bad(), failure) : std::move(done);
+  }));
+  TRY(on.bring_home(1));
+  return report_pivots(where, r.pivots, on.first_bad(), failure);
 }
 
 result<void> run_geqrf(const blas::geqrf_batched& r, lane& where) {
   if (r.a.empty()) return {};
-  auto handle = cublas_of(where);
-  if (!handle) return std::move(handle).error();
-  auto on = prepared::make(where, {matrix_batch(r.a)}, 0, &r.tau);
-  if (!on) return std::move(on).error();
-  if (auto done = on->begin(); !done) return done;
-  auto done = for_classic_type(r.a.type(), [&]<class T>(T) {
-    return on->in_parts([&](std::int64_t from, int count) -> result<void> {
+  const cublasHandle_t handle = TRY(cublas_of(where));
+  prepared on = TRY(prepared::make(where, {matrix_batch(r.a)}, 0, &r.tau));
+  TRY(on.begin());
+  TRY(for_classic_type(r.a.type(), [&]<class T>(T) {
+    return on.in_parts([&](std::int64_t from, int count) -> result<void> {
       int info = 0;
-      auto called = matrix_routines<T>::geqrf(*handle, narrow(r.a.extent(1)), narrow(r.a.extent(2)),
-                                              on->list<T>(0, from), on->ld(0), on->list<T>(1, from),
+      auto called = matrix_routines<T>::geqrf(handle, narrow(r.a.extent(1)), narrow(r.a.extent(2)),
+                                              on.list<T>(0, from), on.ld(0), on.list<T>(1, from),
                                               &info, count);
       return called ? accepted(info, matrix_routines<T>::geqrf.name) : std::move(called);
     });
-  });
-  return done ? on->bring_home(0) : std::move(done);
+  }));
+  return on.bring_home(0);
 }
 
 const plugin_operations operations([](operation_table& table) {

@@ -1,10 +1,15 @@
 #pragma once
 
+#include "base/try.hpp"
 #include "libraries/blas/cuda/call.hpp"
 #include "libraries/blas/cuda/kernels/vectors.hpp"
 #include "libraries/blas/requests/factors.hpp"
 
 #include <troupe/tensor/scalar.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
 
 /// Level 2 with a conjugated matrix that is not transposed, which cuBLAS lacks: the vectors are
 /// conjugated instead.
@@ -45,6 +50,21 @@ template <class T>
   return multiply_by(where, elements, beta.as<T>());
 }
 
+/// Enqueues conjugated copies of vectors of one length, one after the other in workspace.
+template <class T>
+[[nodiscard]] result<T*> conjugated_copy(lane& where,
+                                         std::initializer_list<const any_tensor*> vectors) {
+  const std::int64_t n = (*vectors.begin())->extent(0);
+  const std::size_t bytes = vectors.size() * static_cast<std::size_t>(n) * sizeof(T);
+  auto* const first = reinterpret_cast<T*>(TRY(where.workspace(bytes)).data());
+  T* to = first;
+  for (const any_tensor* one : vectors) {
+    TRY(copy_conjugate(where, elements_of<T>(*one), to));
+    to += n;
+  }
+  return first;
+}
+
 /// y = alpha · m · x + beta · y for the matrix m of `product`, or for conj(m): then what runs is
 /// conj(y) = conj(alpha) · m · conj(x) + conj(beta) · conj(y). `product` is called once with
 /// (const T* alpha, const T* x, increment of x, const T* beta) and adds to r.y.
@@ -56,18 +76,14 @@ template <class T, class Request, class Product>
   if (alpha == T{}) return scale_vector<T>(where, r.y, r.beta);
   if constexpr (complex_v<T>) {
     if (conjugated) {
-      const auto x = elements_of<T>(r.x);
       const auto y = elements_of<T>(r.y);
-      const auto memory = where.workspace(static_cast<std::size_t>(x.count) * sizeof(T));
-      if (!memory) return memory.error();
-      auto* const conjugated_x = reinterpret_cast<T*>(memory->data());
-      if (auto done = copy_conjugate(where, x, conjugated_x); !done) return done;
+      const T* const conjugated_x = TRY(conjugated_copy<T>(where, {&r.x}));
       if (beta != T{}) {
-        if (auto done = conjugate_in_place(where, y); !done) return done;
+        TRY(conjugate_in_place(where, y));
       }
       alpha = conjugate(alpha);
       beta = conjugate(beta);
-      if (auto done = product(&alpha, conjugated_x, std::int64_t{1}, &beta); !done) return done;
+      TRY(product(&alpha, conjugated_x, std::int64_t{1}, &beta));
       return conjugate_in_place(where, y);
     }
   }
@@ -82,8 +98,8 @@ template <class T, class Update>
   if constexpr (complex_v<T>) {
     if (conjugated) {
       const auto elements = elements_of<T>(x);
-      if (auto done = conjugate_in_place(where, elements); !done) return done;
-      if (auto done = update(); !done) return done;
+      TRY(conjugate_in_place(where, elements));
+      TRY(update());
       return conjugate_in_place(where, elements);
     }
   }

@@ -1,6 +1,8 @@
 #pragma once
 
 #include "backend/cuda/context/lane.hpp"
+#include "base/try.hpp"
+#include "libraries/blas/cuda/planner/compute_type.hpp"
 
 #include <troupe/base/result.hpp>
 #include <troupe/blas/modes.hpp>
@@ -34,22 +36,12 @@ namespace troupe::cuda {
 [[nodiscard]] result<void> check(cublasStatus_t status, std::string_view call,
                                  cublasHandle_t handle = nullptr);
 
-/// The math mode of a handle for classic routines, and the compute type of an Ex routine on f32 and
-/// c64. A mode that the device lacks is `strict`.
-///
-/// `strict` is cuBLAS's default, not its pedantic mode: the default keeps at least the precision
-/// and range of the type in every product and sum, which is what the request asks for, and may do
-/// so on tensor cores, which for f64 is twice as fast. What the default does allow, intermediate
-/// sums in f16 and bf16 when c is, is forbidden in every mode.
-[[nodiscard]] cublasMath_t math_for(blas::math_mode mode) noexcept;
-[[nodiscard]] cublasComputeType_t compute_for(blas::math_mode mode) noexcept;
-
 namespace detail {
 
 template <class Set, class Mode, class Call>
 [[nodiscard]] result<void> with(Set set, std::string_view name, cublasHandle_t handle, Mode during,
                                 Mode after, Call& call) {
-  if (auto done = check(set(handle, during), name, handle); !done) return done;
+  TRY(check(set(handle, during), name, handle));
   result<void> called = call();
   auto restored = check(set(handle, after), name, handle);
   return called ? std::move(restored) : std::move(called);

@@ -1,4 +1,6 @@
 #include "backend/cuda/context/executor.hpp"
+#include "base/try.hpp"
+#include "libraries/blas/cuda/kernels/combine.hpp"
 #include "libraries/blas/cuda/product/product.hpp"
 #include "libraries/blas/cuda/triangular.hpp"
 #include "libraries/blas/requests/factors.hpp"
@@ -15,17 +17,16 @@ result<void> with_triangle(const Request& r, lane& where, Call call) {
   if (r.b.empty()) return {};
   if (blas::vanishes(r.alpha, r.b.type())) return scale(where, r.b, 0);  // b and a are not read
   triangular_problem p = column_major(r);
-  if (p.to_conjugate) {
-    auto memory = where.workspace(static_cast<std::size_t>(copy_bytes(p, r.a.type())));
-    if (!memory) return std::move(memory).error();
-    if (auto done = conjugate_copy(where, r.a.type(), p, memory->data()); !done) return done;
+  if (p.a.to_conjugate) {
+    std::byte* const memory =
+        TRY(where.workspace(static_cast<std::size_t>(copy_bytes(p, r.a.type())))).data();
+    TRY(conjugate_copy(where, r.a.type(), p, memory));
   }
-  auto handle = cublas_of(where);
-  if (!handle) return std::move(handle).error();
-  return with_math(*handle, r.math, [&] {
+  const cublasHandle_t handle = TRY(cublas_of(where));
+  return with_math(handle, r.math, [&] {
     return for_classic_type(r.b.type(), [&]<class T>(T type) {
       const T alpha = r.alpha.template as<T>();
-      return call(type, *handle, p, &alpha, reinterpret_cast<const T*>(p.a),
+      return call(type, handle, p, &alpha, reinterpret_cast<const T*>(p.a.first),
                   reinterpret_cast<T*>(p.b));
     });
   });
@@ -36,8 +37,8 @@ result<void> run_trmm(const blas::trmm& r, lane& where) {
                        []<class T>(T, cublasHandle_t handle, const triangular_problem& p,
                                    const T* alpha, const T* a, T* b) {
                          // The product goes where b is, which cuBLAS allows.
-                         return matrix_routines<T>::trmm(handle, p.side, p.uplo, p.transposition,
-                                                         p.diag, p.m, p.n, alpha, a, p.lda,
+                         return matrix_routines<T>::trmm(handle, p.side, p.uplo, p.a.transposition,
+                                                         p.diag, p.m, p.n, alpha, a, p.a.ld,
                                                          static_cast<const T*>(b), p.ldb, b, p.ldb);
                        });
 }
@@ -46,8 +47,8 @@ result<void> run_trsm(const blas::trsm& r, lane& where) {
   return with_triangle(r, where,
                        []<class T>(T, cublasHandle_t handle, const triangular_problem& p,
                                    const T* alpha, const T* a, T* b) {
-                         return matrix_routines<T>::trsm(handle, p.side, p.uplo, p.transposition,
-                                                         p.diag, p.m, p.n, alpha, a, p.lda, b,
+                         return matrix_routines<T>::trsm(handle, p.side, p.uplo, p.a.transposition,
+                                                         p.diag, p.m, p.n, alpha, a, p.a.ld, b,
                                                          p.ldb);
                        });
 }

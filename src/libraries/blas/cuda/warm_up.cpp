@@ -1,6 +1,7 @@
 #include "backend/cuda/context/executor.hpp"
 #include "backend/cuda/context/failure.hpp"
 #include "backend/cuda/context/pieces.hpp"
+#include "base/try.hpp"
 #include "libraries/blas/cuda/kernels/combine.hpp"
 #include "libraries/blas/cuda/product/product.hpp"
 
@@ -17,26 +18,20 @@ result<void> warm_up(lane& where) {
   const std::size_t at_a = all.add(bytes);
   const std::size_t at_b = all.add(bytes);
   const std::size_t at_c = all.add(bytes);
-  auto memory = where.workspace(all.bytes());
-  if (!memory) return std::move(memory).error();
-  if (auto done =
-          check(cudaMemsetAsync(memory->data(), 0, all.bytes(), where.stream()), "cudaMemsetAsync");
-      !done) {
-    return done;
-  }
+  std::byte* const memory = TRY(where.workspace(all.bytes())).data();
+  TRY(check(cudaMemsetAsync(memory, 0, all.bytes(), where.stream()), "cudaMemsetAsync"));
   const scalar alpha = 1;
   const scalar beta = 0;
   for (const dtype type : types) {
     const auto matrix = [&](std::size_t at) {
-      return any_tensor::unowned(memory->data() + at, type, {side, side});
+      return any_tensor::unowned(memory + at, type, {side, side});
     };
     const any_tensor a = matrix(at_a);
     const any_tensor b = matrix(at_b);
     const any_tensor c = matrix(at_c);
     // None of these asks for workspace.
-    auto done = multiply({a, b, c, alpha, beta, blas::op::none, blas::op::none, {}}, where);
-    if (done) done = scale(where, c, 2);
-    if (!done) return done;
+    TRY(multiply({a, b, c, alpha, beta, blas::op::none, blas::op::none, {}}, where));
+    TRY(scale(where, c, 2));
   }
   return {};
 }

@@ -1,50 +1,12 @@
 #include "libraries/blaslt/cuda/lt_terms.hpp"
 
-#include <cuda_runtime_api.h>
+#include "libraries/blas/cuda/planner/compute_type.hpp"
 
 namespace troupe::cuda {
-namespace {
 
 using blaslt::arithmetic;
 using blaslt::epilogue;
 using blaslt::scaling;
-
-/// True when the device multiplies f32 as nine products of bf16. Source: cuBLAS documentation,
-/// "Floating Point Emulation": compute capability 10.
-bool has_bf16x9() noexcept {
-  int device = 0;
-  int major = 0;
-  return cudaGetDevice(&device) == cudaSuccess &&
-         cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
-         major == 10;
-}
-
-}  // namespace
-
-cudaDataType as_cuda(dtype type) noexcept {
-  switch (type) {
-    case dtype::f64:
-      return CUDA_R_64F;
-    case dtype::f32:
-      return CUDA_R_32F;
-    case dtype::f16:
-      return CUDA_R_16F;
-    case dtype::bf16:
-      return CUDA_R_16BF;
-    case dtype::e4m3:
-      return CUDA_R_8F_E4M3;
-    case dtype::e5m2:
-      return CUDA_R_8F_E5M2;
-    case dtype::c64:
-      return CUDA_C_32F;
-    case dtype::c128:
-      return CUDA_C_64F;
-    case dtype::i8:
-      return CUDA_R_8I;
-    default:
-      return CUDA_R_32I;  // every other type is refused
-  }
-}
 
 cublasComputeType_t compute_type(const blaslt::matmul& r,
                                  const blaslt::combination& types) noexcept {
@@ -62,25 +24,23 @@ cublasComputeType_t compute_type(const blaslt::matmul& r,
     case arithmetic::fp8:
       break;
   }
-  if (r.math == blas::math_mode::tf32) return CUBLAS_COMPUTE_32F_FAST_TF32;
-  if (r.math == blas::math_mode::bf16x9 && has_bf16x9()) return CUBLAS_COMPUTE_32F_EMULATED_16BFX9;
-  return CUBLAS_COMPUTE_32F;
+  return compute_for(r.math);
 }
 
-cudaDataType scale_type(const blaslt::combination& types) noexcept {
+dtype factor_type(const blaslt::combination& types) noexcept {
   switch (types.computed) {
     case arithmetic::f64:
     case arithmetic::complex:
-      return as_cuda(types.d);
+      return types.d;
     case arithmetic::i32:
-      return CUDA_R_32I;
+      return dtype::i32;
     case arithmetic::f32:
     case arithmetic::i32_scaled:
     case arithmetic::i8_f32:
     case arithmetic::fp8:
       break;
   }
-  return CUDA_R_32F;
+  return dtype::f32;
 }
 
 cublasLtEpilogue_t as_lt(epilogue e, bool swapped) noexcept {

@@ -9,11 +9,10 @@
 /// What a request says, in cuBLASLt's words.
 namespace troupe::cuda {
 
-[[nodiscard]] cudaDataType as_cuda(dtype type) noexcept;
 [[nodiscard]] cublasComputeType_t compute_type(const blaslt::matmul& r,
                                                const blaslt::combination& types) noexcept;
 /// The type of alpha and beta.
-[[nodiscard]] cudaDataType scale_type(const blaslt::combination& types) noexcept;
+[[nodiscard]] dtype factor_type(const blaslt::combination& types) noexcept;
 /// `swapped`: cuBLASLt's A is the request's b.
 [[nodiscard]] cublasLtEpilogue_t as_lt(blaslt::epilogue e, bool swapped) noexcept;
 [[nodiscard]] std::int32_t as_lt(blaslt::scaling s) noexcept;

@@ -1,10 +1,11 @@
 #include "backend/cuda/context/failure.hpp"
 #include "backend/lru_cache.hpp"
+#include "base/try.hpp"
 #include "libraries/blaslt/cuda/matmul_plan.hpp"
+#include "libraries/blaslt/cuda/tuned_choices.hpp"
 
 #include <fmt/format.h>
 
-#include <cstring>
 #include <optional>
 #include <string>
 #include <utility>
@@ -20,16 +21,9 @@ result<std::string> identity_of_library() {
   int device = 0;
   int driver = 0;
   cudaDeviceProp properties{};
-  if (auto done = check(cudaGetDevice(&device), "cudaGetDevice"); !done) {
-    return std::move(done).error();
-  }
-  if (auto done = check(cudaDriverGetVersion(&driver), "cudaDriverGetVersion"); !done) {
-    return std::move(done).error();
-  }
-  if (auto done = check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
-      !done) {
-    return std::move(done).error();
-  }
+  TRY(check(cudaGetDevice(&device), "cudaGetDevice"));
+  TRY(check(cudaDriverGetVersion(&driver), "cudaDriverGetVersion"));
+  TRY(check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties"));
   return fmt::format("cublasLt {}, driver {}, {} with {} multiprocessors, sm_{}{}",
                      cublasLtGetVersion(), driver, properties.name, properties.multiProcessorCount,
                      properties.major, properties.minor);
@@ -52,13 +46,10 @@ class matmul_plans {
 
   [[nodiscard]] result<planned> find(lane& where, const sides& s) {
     const matmul_key key = key_of(s);
-    if (matmul_plan* const kept = plans_.find(key)) return planned{kept, library_.get()};
-    auto made = matmul_plan::make(library_.get(), s, where.stream());
-    if (!made) return std::move(made).error();
-    if (s.request.tuning == blaslt::tuning::timed) {
-      if (auto tuned = tune(*made, key, where, s); !tuned) return std::move(tuned).error();
-    }
-    return planned{&plans_.add(key, *std::move(made)), library_.get()};
+    if (lt_plan* const kept = plans_.find(key)) return planned{kept, library_.get()};
+    lt_plan made = TRY(make_plan(library_.get(), s, where.stream()));
+    if (s.request.tuning == blaslt::tuning::timed) TRY(tune(made, key, where, s));
+    return planned{&plans_.add(key, std::move(made)), library_.get()};
   }
 
   [[nodiscard]] plan_counts counts() const noexcept {
@@ -66,7 +57,7 @@ class matmul_plans {
   }
 
  private:
-  [[nodiscard]] result<void> tune(matmul_plan& plan, const matmul_key& key, lane& where,
+  [[nodiscard]] result<void> tune(lt_plan& plan, const matmul_key& key, lane& where,
                                   const sides& s) {
     if (!choices_) choices_ = open_choices();
     if (const auto* const kept = choices_->find(key);
@@ -80,14 +71,12 @@ class matmul_plans {
       return done;
     }
     ++measured_;
-    tuned_choices::choice bytes;
-    std::memcpy(bytes.data(), &plan.chosen().algorithm, sizeof bytes);
-    choices_->keep(key, bytes);
+    choices_->keep(key, plan.kept());
     return {};
   }
 
   lt_handle library_;
-  lru_cache<matmul_key, matmul_plan, matmul_key::hash> plans_{most_plans};
+  lru_cache<matmul_key, lt_plan, matmul_key::hash> plans_{most_plans};
   std::optional<tuned_choices> choices_;  // opened when a request first asks for one
   std::uint64_t measured_ = 0;
   std::uint64_t restored_ = 0;
@@ -114,9 +103,7 @@ result<matmul_plans*> plans_of(lane& where) {
 }  // namespace
 
 result<planned> plan_for(lane& where, const sides& s) {
-  auto plans = plans_of(where);
-  if (!plans) return std::move(plans).error();
-  return (*plans)->find(where, s);
+  return TRY(plans_of(where))->find(where, s);
 }
 
 plan_counts counts_of(lane& where) {

@@ -1,5 +1,6 @@
 #include "backend/cuda/context/failure.hpp"
 #include "backend/cuda/context/pieces.hpp"
+#include "base/try.hpp"
 #include "libraries/blaslt/cuda/matmul_plan.hpp"
 
 #include <algorithm>
@@ -30,9 +31,7 @@ using event = std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, destroy_event>
 
 result<event> make_event() {
   cudaEvent_t made = nullptr;
-  if (auto done = check(cudaEventCreate(&made), "cudaEventCreate"); !done) {
-    return std::move(done).error();
-  }
+  TRY(check(cudaEventCreate(&made), "cudaEventCreate"));
   return event(made);
 }
 
@@ -42,19 +41,12 @@ class cache_sweep {
   [[nodiscard]] static result<cache_sweep> make(cudaStream_t stream) {
     int device = 0;
     int bytes = 0;
-    if (auto done = check(cudaGetDevice(&device), "cudaGetDevice"); !done) {
-      return std::move(done).error();
-    }
-    if (auto done = check(cudaDeviceGetAttribute(&bytes, cudaDevAttrL2CacheSize, device),
-                          "cudaDeviceGetAttribute");
-        !done) {
-      return std::move(done).error();
-    }
+    TRY(check(cudaGetDevice(&device), "cudaGetDevice"));
+    TRY(check(cudaDeviceGetAttribute(&bytes, cudaDevAttrL2CacheSize, device),
+              "cudaDeviceGetAttribute"));
     void* memory = nullptr;
     const auto size = static_cast<std::size_t>(bytes);
-    if (auto done = check(cudaMallocAsync(&memory, size, stream), "cudaMallocAsync"); !done) {
-      return std::move(done).error();
-    }
+    TRY(check(cudaMallocAsync(&memory, size, stream), "cudaMallocAsync"));
     return cache_sweep(memory, size, stream);
   }
 
@@ -78,7 +70,7 @@ class cache_sweep {
 /// Runs candidates of one plan, whose result goes where it harms nothing.
 class stopwatch {
  public:
-  stopwatch(matmul_plan& plan, cublasLtHandle_t library, const sides& s, std::byte* d,
+  stopwatch(lt_plan& plan, cublasLtHandle_t library, const sides& s, std::byte* d,
             std::byte* workspace, cudaStream_t stream, event begin, event end) noexcept
       : plan_(plan),
         library_(library),
@@ -91,27 +83,17 @@ class stopwatch {
 
   /// Milliseconds of one run, the mean of `count`; infinity for a kernel that does not run.
   [[nodiscard]] result<float> time(const lt_kernel& kernel, int count) {
-    if (auto done = check(cudaEventRecord(begin_.get(), stream_), "cudaEventRecord"); !done) {
-      return std::move(done).error();
-    }
+    TRY(check(cudaEventRecord(begin_.get(), stream_), "cudaEventRecord"));
     for (int i = 0; i < count; ++i) {
-      auto done = plan_.run(library_, sides_, kernel, d_, workspace_, stream_);
+      auto done = run(plan_, library_, sides_, kernel, d_, workspace_, stream_);
       if (done) continue;
       if (done.error().code == errc::device_fault) return std::move(done).error();
       return std::numeric_limits<float>::infinity();
     }
-    if (auto done = check(cudaEventRecord(end_.get(), stream_), "cudaEventRecord"); !done) {
-      return std::move(done).error();
-    }
-    if (auto done = check(cudaEventSynchronize(end_.get()), "cudaEventSynchronize"); !done) {
-      return std::move(done).error();
-    }
+    TRY(check(cudaEventRecord(end_.get(), stream_), "cudaEventRecord"));
+    TRY(check(cudaEventSynchronize(end_.get()), "cudaEventSynchronize"));
     float all = 0;
-    if (auto done =
-            check(cudaEventElapsedTime(&all, begin_.get(), end_.get()), "cudaEventElapsedTime");
-        !done) {
-      return std::move(done).error();
-    }
+    TRY(check(cudaEventElapsedTime(&all, begin_.get(), end_.get()), "cudaEventElapsedTime"));
     return all / static_cast<float>(count);
   }
 
@@ -119,16 +101,14 @@ class stopwatch {
   [[nodiscard]] result<float> time_cold(const lt_kernel& kernel, const cache_sweep& sweep) {
     float all = 0;
     for (int i = 0; i < cold_runs; ++i) {
-      if (auto done = sweep(); !done) return std::move(done).error();
-      auto one = time(kernel, 1);
-      if (!one) return one;
-      all += *one;
+      TRY(sweep());
+      all += TRY(time(kernel, 1));
     }
     return all / cold_runs;
   }
 
  private:
-  matmul_plan& plan_;
+  lt_plan& plan_;
   cublasLtHandle_t library_;
   const sides& sides_;
   std::byte* d_;
@@ -140,7 +120,7 @@ class stopwatch {
 
 }  // namespace
 
-result<void> measure(matmul_plan& plan, cublasLtHandle_t library, const sides& s, lane& where) {
+result<void> measure(lt_plan& plan, cublasLtHandle_t library, const sides& s, lane& where) {
   const blaslt::matmul& r = s.request;
   const auto& all = plan.candidates();
   const std::size_t count = std::min(all.size(), static_cast<std::size_t>(r.candidates));
@@ -156,42 +136,32 @@ result<void> measure(matmul_plan& plan, cublasLtHandle_t library, const sides& s
   const auto beyond = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(r.d.address()) %
                                                 256);  // aligned as d is
   const std::size_t d_at = room.add(in_place ? r.d.reach().end + beyond : 0);
-  auto memory = where.workspace(std::max<std::size_t>(room.bytes(), 256));
-  if (!memory) return std::move(memory).error();
-  auto begin = make_event();
-  if (!begin) return std::move(begin).error();
-  auto end = make_event();
-  if (!end) return std::move(end).error();
-  stopwatch watch(plan, library, s, in_place ? memory->data() + d_at + beyond : r.d.address(),
-                  memory->data() + workspace_at, where.stream(), *std::move(begin),
-                  *std::move(end));
+  std::byte* const memory = TRY(where.workspace(std::max<std::size_t>(room.bytes(), 256))).data();
+  event begin = TRY(make_event());
+  event end = TRY(make_event());
+  stopwatch watch(plan, library, s, in_place ? memory + d_at + beyond : r.d.address(),
+                  memory + workspace_at, where.stream(), std::move(begin), std::move(end));
 
   std::vector<float> best(count, std::numeric_limits<float>::infinity());
   std::vector<int> repeated(count, 1);
   // The first round loads the kernels, the second one says how long they take.
   for (int round = -2; round < rounds; ++round) {
     for (std::size_t i = 0; i < count; ++i) {
-      auto time = watch.time(all[i], repeated[i]);
-      if (!time) return std::move(time).error();
-      if (round == -1) repeated[i] = static_cast<int>(std::clamp(round_ms / *time, 1.F, most_runs));
-      if (round >= 0) best[i] = std::min(best[i], *time);
+      const float time = TRY(watch.time(all[i], repeated[i]));
+      if (round == -1) repeated[i] = static_cast<int>(std::clamp(round_ms / time, 1.F, most_runs));
+      if (round >= 0) best[i] = std::min(best[i], time);
     }
   }
   const auto fastest = static_cast<std::size_t>(std::ranges::min_element(best) - best.begin());
   if (!(best[fastest] < worth_changing * best[0])) return {};
-  auto sweep = cache_sweep::make(where.stream());
-  if (!sweep) return std::move(sweep).error();
+  const cache_sweep sweep = TRY(cache_sweep::make(where.stream()));
   int won = 0;
   for (int duel = 0; duel < duels; ++duel) {
-    auto guess = watch.time(all[0], repeated[0]);
-    if (!guess) return std::move(guess).error();
-    auto other = watch.time(all[fastest], repeated[fastest]);
-    if (!other) return std::move(other).error();
-    auto cold_guess = watch.time_cold(all[0], *sweep);
-    if (!cold_guess) return std::move(cold_guess).error();
-    auto cold_other = watch.time_cold(all[fastest], *sweep);
-    if (!cold_other) return std::move(cold_other).error();
-    if (*other < worth_changing * *guess && *cold_other < *cold_guess) ++won;
+    const float guess = TRY(watch.time(all[0], repeated[0]));
+    const float other = TRY(watch.time(all[fastest], repeated[fastest]));
+    const float cold_guess = TRY(watch.time_cold(all[0], sweep));
+    const float cold_other = TRY(watch.time_cold(all[fastest], sweep));
+    if (other < worth_changing * guess && cold_other < cold_guess) ++won;
   }
   if (won >= duels_to_win) plan.choose(all[fastest]);
   return {};

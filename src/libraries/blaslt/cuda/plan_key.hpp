@@ -1,7 +1,6 @@
 #pragma once
 
 #include "backend/lru_cache.hpp"
-#include "libraries/blas/cuda/matrix_alignment.hpp"
 #include "libraries/blaslt/cuda/sides.hpp"
 
 #include <cstdint>
@@ -14,28 +13,6 @@ using matmul_key = number_key<48>;
 [[nodiscard]] inline std::int64_t alignment_of(const any_tensor& t) noexcept {
   return t.null() ? 0 : common_alignment({reinterpret_cast<std::uintptr_t>(t.address())});
 }
-
-/// How the matrices are aligned, in bytes.
-struct matrix_alignments {
-  explicit matrix_alignments(const sides& s) noexcept {
-    const blaslt::column_major_product& p = s.product;
-    const auto of = [&](const any_tensor& t, const blaslt::stored_matrix& as, std::int64_t rows,
-                        std::int64_t columns) {
-      return stored_columns{t.address(),      rows, columns, as.ld, p.batch > 1 ? as.distance : 0,
-                            size_of(t.type())}
-          .alignment();
-    };
-    const auto factor = [&](const any_tensor& t, const blaslt::stored_matrix& as, std::int64_t rows,
-                            std::int64_t columns) {
-      return as.transposed ? of(t, as, columns, rows) : of(t, as, rows, columns);
-    };
-    left = factor(s.left, p.left, p.m, p.k);
-    right = factor(s.right, p.right, p.k, p.n);
-    d = of(s.request.d, p.d, p.m, p.n);
-    c = s.request.c.null() ? d : of(s.request.c, p.c, p.m, p.n);
-  }
-  std::int64_t left, right, c, d;
-};
 
 /// The key of a valid request: as cuBLASLt takes it, so that a product and the same one with d, a
 /// and b transposed share a plan.
@@ -53,9 +30,9 @@ struct matrix_alignments {
   const auto add = [&](auto number) { key.add(static_cast<std::int64_t>(number)); };
   for (const any_tensor* one : {&s.left, &s.right, &r.c, &r.d, &s.vector, &r.aux})
     add(one->null() ? -1 : static_cast<int>(one->type()));
-  const matrix_alignments aligned(s);
-  for (const std::int64_t bytes : {aligned.left, aligned.right, aligned.c, aligned.d,
-                                   alignment_of(s.vector), alignment_of(r.aux)})
+  const sides::matrices all = s.stored();
+  for (const std::int64_t bytes : {all.left.alignment, all.right.alignment, all.c.alignment,
+                                   all.d.alignment, alignment_of(s.vector), alignment_of(r.aux)})
     add(bytes);
   add(r.math);
   add(r.fast_accumulation);

@@ -1,6 +1,10 @@
 #pragma once
 
+#include "libraries/blas/cuda/planner/lt_matrix.hpp"
 #include "libraries/blaslt/requests/geometry.hpp"
+
+#include <cstdint>
+#include <utility>
 
 namespace troupe::cuda {
 
@@ -31,6 +35,23 @@ struct sides {
   blas::op left_op;
   blas::op right_op;
   const any_tensor& vector;
+
+  /// The matrices as they are stored. Of a request without c, its c is its d.
+  struct matrices {
+    lt_matrix left, right, c, d;
+  };
+  [[nodiscard]] matrices stored() const noexcept {
+    const auto of = [&](const any_tensor& t, const blaslt::stored_matrix& as, std::int64_t rows,
+                        std::int64_t columns) {
+      if (as.transposed) std::swap(rows, columns);
+      return lt_matrix(t.address(), t.type(), rows, columns, as.ld,
+                       product.batch > 1 ? as.distance : 0);
+    };
+    const lt_matrix d = of(request.d, product.d, product.m, product.n);
+    return {of(left, product.left, product.m, product.k),
+            of(right, product.right, product.k, product.n),
+            request.c.null() ? d : of(request.c, product.c, product.m, product.n), d};
+  }
 };
 
 }  // namespace troupe::cuda

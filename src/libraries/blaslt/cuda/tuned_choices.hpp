@@ -19,8 +19,7 @@ namespace troupe::cuda {
 /// use the same folder: a file is replaced as a whole, with what others have added to it.
 class tuned_choices {
  public:
-  /// A cublasLtMatmulAlgo_t, which may be kept as bytes for one version of the library. Source:
-  /// cuBLAS documentation, cublasLtMatmulAlgo_t.
+  /// A kernel, as `lt_plan` keeps it.
   using choice = std::array<std::uint64_t, 8>;
 
   /// Without a folder: kept in memory only.

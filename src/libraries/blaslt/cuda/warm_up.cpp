@@ -1,6 +1,7 @@
 #include "backend/cuda/context/executor.hpp"
 #include "backend/cuda/context/failure.hpp"
 #include "backend/cuda/context/pieces.hpp"
+#include "base/try.hpp"
 #include "libraries/blaslt/cuda/matmul_plan.hpp"
 
 #include <array>
@@ -22,9 +23,8 @@ result<void> warm_up(lane& where) {
       return blaslt::matmul{
           .a = matrix(0, type), .b = matrix(1, type).transpose(), .d = matrix(2, out)};
     };
-    auto operands = where.workspace(3 * bytes);
-    if (!operands) return std::move(operands).error();
-    auto found = plan_for(where, sides(request_at(operands->data())));
+    std::byte* const operands = TRY(where.workspace(3 * bytes)).data();
+    auto found = plan_for(where, sides(request_at(operands)));
     if (!found) {
       if (found.error().code == errc::unsupported) continue;
       return std::move(found).error();
@@ -34,19 +34,11 @@ result<void> warm_up(lane& where) {
     const std::size_t data_at = all.add(3 * bytes);
     const std::size_t work_at = all.add(static_cast<std::int64_t>(kernel.workspace_bytes));
     // The plan is good wherever workspace lies: all of it is aligned alike.
-    auto memory = where.workspace(all.bytes());
-    if (!memory) return std::move(memory).error();
-    if (auto done = check(cudaMemsetAsync(memory->data(), 0, all.bytes(), where.stream()),
-                          "cudaMemsetAsync");
-        !done) {
-      return done;
-    }
-    const blaslt::matmul request = request_at(memory->data() + data_at);
-    if (auto done = found->plan->run(found->library, sides(request), kernel, request.d.address(),
-                                     memory->data() + work_at, where.stream());
-        !done) {
-      return done;
-    }
+    std::byte* const memory = TRY(where.workspace(all.bytes())).data();
+    TRY(check(cudaMemsetAsync(memory, 0, all.bytes(), where.stream()), "cudaMemsetAsync"));
+    const blaslt::matmul request = request_at(memory + data_at);
+    TRY(run(*found->plan, found->library, sides(request), kernel, request.d.address(),
+            memory + work_at, where.stream()));
   }
   return {};
 }

@@ -1,11 +1,10 @@
 #include "libraries/blas/cuda/product/product.hpp"
 
 #include "backend/cuda/context/pieces.hpp"
+#include "base/try.hpp"
 #include "libraries/blas/cuda/kernels/combine.hpp"
 #include "libraries/blas/cuda/product/product_plans.hpp"
 
-#include <complex>
-#include <cstring>
 #include <utility>
 
 namespace troupe::cuda {
@@ -15,6 +14,21 @@ namespace {
 constexpr routine gemm_ex{&cublasGemmEx_64, "cublasGemmEx_64"};
 constexpr routine gemm_strided_batched_ex{&cublasGemmStridedBatchedEx_64,
                                           "cublasGemmStridedBatchedEx_64"};
+
+result<void> multiply_conjugated(const product& p, column_major_product as,
+                                 const product_types& types, const product_factor& alpha,
+                                 const product_factor& beta, staging& room) {
+  const dtype type = p.a.type();
+  pieces all;
+  const std::size_t a = all.add(copy_bytes(as.a, as.m, as.k, as.batch, type));
+  const std::size_t b = all.add(copy_bytes(as.b, as.k, as.n, as.batch, type));
+  std::byte* const memory = TRY(room.take(all.bytes()));
+  TRY(conjugate_copy(room.where(), type, as.a, as.m, as.k, as.batch, memory + a));
+  TRY(conjugate_copy(room.where(), type, as.b, as.k, as.n, as.batch, memory + b));
+  return call_gemm(TRY(cublas_of(room.where())), as, types, alpha.address(), beta.address());
+}
+
+}  // namespace
 
 factor_matrix factor_of(const any_tensor& t, blas::order order, blas::op op) noexcept {
   const auto layout = blas::layout_of(t, order);
@@ -29,14 +43,12 @@ factor_matrix factor_of(const any_tensor& t, blas::order order, blas::op op) noe
           .to_conjugate = conjugated && !turned};
 }
 
-/// Bytes of the copy of an operand of rows × columns; one that all problems share is copied once.
 std::int64_t copy_bytes(const factor_matrix& f, std::int64_t rows, std::int64_t columns,
                         std::int64_t batch, dtype type) noexcept {
   if (!f.to_conjugate) return 0;
   return rows * columns * (f.stride == 0 ? 1 : batch) * size_of(type);
 }
 
-/// Puts a conjugated, packed copy in the operand's place.
 result<void> conjugate_copy(lane& where, dtype type, factor_matrix& f, std::int64_t rows,
                             std::int64_t columns, std::int64_t batch, std::byte* to) {
   if (!f.to_conjugate) return {};
@@ -55,83 +67,34 @@ result<void> conjugate_copy(lane& where, dtype type, factor_matrix& f, std::int6
                  {.first = to, .row = 1, .column = f.ld, .batch = f.stride}, from);
 }
 
-result<void> multiply_conjugated(const product& p, column_major_product as,
-                                 const product_types& types, const product_factor& alpha,
-                                 const product_factor& beta, staging& room) {
-  const dtype type = p.a.type();
-  pieces all;
-  const std::size_t a = all.add(copy_bytes(as.a, as.m, as.k, as.batch, type));
-  const std::size_t b = all.add(copy_bytes(as.b, as.k, as.n, as.batch, type));
-  auto memory = room.take(all.bytes());
-  if (!memory) return std::move(memory).error();
-  auto done = conjugate_copy(room.where(), type, as.a, as.m, as.k, as.batch, *memory + a);
-  if (done) done = conjugate_copy(room.where(), type, as.b, as.k, as.n, as.batch, *memory + b);
-  if (!done) return done;
-  auto handle = cublas_of(room.where());
-  if (!handle) return std::move(handle).error();
-  return call_gemm(*handle, as, types, alpha.address(), beta.address());
-}
-
-}  // namespace
-
 result<void> staging::reserve(std::size_t bytes) {
   bytes += kept_bytes_;
   if (bytes <= held_.size()) return {};
-  auto memory = where_.workspace(bytes);
-  if (!memory) return std::move(memory).error();
-  held_ = *memory;
+  held_ = TRY(where_.workspace(bytes));
   return {};
 }
 
 result<std::byte*> staging::take(std::size_t bytes) {
-  if (auto done = reserve(bytes); !done) return std::move(done).error();
+  TRY(reserve(bytes));
   return held_.data() + kept_bytes_;
 }
 
-template <class T>
-void product_factor::set(T value) noexcept {
-  std::memcpy(bytes_.data(), &value, sizeof value);
-  zero_ = value == T{};
-}
-
-product_factor::product_factor(const scalar& s, dtype c) noexcept {
-  switch (c) {
-    case dtype::f64:
-      set(s.as<double>());
-      break;
-    case dtype::c64:
-      set(s.as<std::complex<float>>());
-      break;
-    case dtype::c128:
-      set(s.as<std::complex<double>>());
-      break;
-    case dtype::i32:
-      set(s.as<std::int32_t>());
-      break;
-    default:
-      set(s.as<float>());  // f32, and f16 and bf16, which are accumulated in it
-      break;
-  }
-}
-
 product_types types_of(const product& p) noexcept {
-  const bool wide = p.c.type() == dtype::f32;
-  switch (p.a.type()) {
-    case dtype::f64:
-      return {CUDA_R_64F, CUDA_R_64F, CUBLAS_COMPUTE_64F};
-    case dtype::c128:
-      return {CUDA_C_64F, CUDA_C_64F, CUBLAS_COMPUTE_64F};
-    case dtype::c64:
-      return {CUDA_C_32F, CUDA_C_32F, compute_for(p.math)};
-    case dtype::f16:
-      return {CUDA_R_16F, wide ? CUDA_R_32F : CUDA_R_16F, CUBLAS_COMPUTE_32F};
-    case dtype::bf16:
-      return {CUDA_R_16BF, wide ? CUDA_R_32F : CUDA_R_16BF, CUBLAS_COMPUTE_32F};
-    case dtype::i8:
-      return {CUDA_R_8I, CUDA_R_32I, CUBLAS_COMPUTE_32I};
-    default:
-      return {CUDA_R_32F, CUDA_R_32F, compute_for(p.math)};
-  }
+  const auto compute = [&] {
+    switch (p.a.type()) {
+      case dtype::f64:
+      case dtype::c128:
+        return CUBLAS_COMPUTE_64F;
+      case dtype::f16:
+      case dtype::bf16:
+        return CUBLAS_COMPUTE_32F;
+      case dtype::i8:
+        return CUBLAS_COMPUTE_32I;
+      default:
+        return compute_for(p.math);
+    }
+  };
+  return {p.a.type(), p.c.type(), compute()};
 }
 
 column_major_product column_major(const product& p) noexcept {
@@ -159,15 +122,15 @@ result<void> call_gemm(cublasHandle_t handle, const column_major_product& p,
   const void* const a = p.a.first;
   const void* const b = p.b.first;
   void* const c = p.c;
+  const cudaDataType in = types.cuda_in();
+  const cudaDataType out = types.cuda_out();
   if (p.batch == 1) {
-    return gemm_ex(handle, p.a.transposition, p.b.transposition, p.m, p.n, p.k, alpha, a, types.in,
-                   p.a.ld, b, types.in, p.b.ld, beta, c, types.out, p.ldc, types.compute,
-                   CUBLAS_GEMM_DEFAULT);
+    return gemm_ex(handle, p.a.transposition, p.b.transposition, p.m, p.n, p.k, alpha, a, in,
+                   p.a.ld, b, in, p.b.ld, beta, c, out, p.ldc, types.compute, CUBLAS_GEMM_DEFAULT);
   }
   return gemm_strided_batched_ex(handle, p.a.transposition, p.b.transposition, p.m, p.n, p.k, alpha,
-                                 a, types.in, p.a.ld, p.a.stride, b, types.in, p.b.ld, p.b.stride,
-                                 beta, c, types.out, p.ldc, p.stride_c, p.batch, types.compute,
-                                 CUBLAS_GEMM_DEFAULT);
+                                 a, in, p.a.ld, p.a.stride, b, in, p.b.ld, p.b.stride, beta, c, out,
+                                 p.ldc, p.stride_c, p.batch, types.compute, CUBLAS_GEMM_DEFAULT);
 }
 
 std::size_t most_staging(const product& p) noexcept {
@@ -196,9 +159,7 @@ result<void> multiply(const product& p, staging& room) {
   if (is_worth_a_plan(as, types)) {
     return multiply_as_planned(room.where(), as, types, alpha.address(), beta.address());
   }
-  auto handle = cublas_of(room.where());
-  if (!handle) return std::move(handle).error();
-  auto done = call_gemm(*handle, as, types, alpha.address(), beta.address());
+  auto done = call_gemm(TRY(cublas_of(room.where())), as, types, alpha.address(), beta.address());
   // Not every device has a kernel for every shape of i8 that the documentation allows.
   if (i8 && !done && done.error().code == errc::unsupported) {
     return multiply_padded_i8(p, as, room);

@@ -1,11 +1,11 @@
 #pragma once
 
 #include "libraries/blas/cuda/call.hpp"
+#include "libraries/blas/cuda/planner/lt_plan.hpp"
 
 #include <troupe/tensor/scalar.hpp>
 #include <troupe/tensor/tensor.hpp>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -58,26 +58,14 @@ class staging {
 [[nodiscard]] std::size_t most_staging(const product& p) noexcept;
 [[nodiscard]] result<void> multiply(const product& p, staging& room);
 
-/// A factor in the type in which a product is computed, where cuBLAS reads it.
-class product_factor {
- public:
-  product_factor(const scalar& s, dtype c) noexcept;
-  [[nodiscard]] const void* address() const noexcept { return bytes_.data(); }
-  [[nodiscard]] bool is_zero() const noexcept { return zero_; }
-
- private:
-  template <class T>
-  void set(T value) noexcept;
-
-  alignas(16) std::array<std::byte, 16> bytes_{};
-  bool zero_ = false;
-};
-
-/// How cuBLAS names the types of a product.
+/// The types of a product.
 struct product_types {
-  cudaDataType in;
-  cudaDataType out;
+  dtype in;
+  dtype out;
   cublasComputeType_t compute;
+
+  [[nodiscard]] cudaDataType cuda_in() const noexcept { return as_cuda_type(in); }
+  [[nodiscard]] cudaDataType cuda_out() const noexcept { return as_cuda_type(out); }
 };
 [[nodiscard]] product_types types_of(const product& p) noexcept;
 
@@ -90,6 +78,18 @@ struct factor_matrix {
   /// cuBLAS has no conjugation without transposition: a conjugated copy must take its place.
   bool to_conjugate;
 };
+
+/// A matrix beside a result that lies in that order.
+[[nodiscard]] factor_matrix factor_of(const any_tensor& t, blas::order order, blas::op op) noexcept;
+/// Bytes of the conjugated copy of an operand of rows × columns, if it needs one; an operand that
+/// all problems share is copied once.
+[[nodiscard]] std::int64_t copy_bytes(const factor_matrix& f, std::int64_t rows,
+                                      std::int64_t columns, std::int64_t batch,
+                                      dtype type) noexcept;
+/// Puts the copy, packed, in the operand's place.
+[[nodiscard]] result<void> conjugate_copy(lane& where, dtype type, factor_matrix& f,
+                                          std::int64_t rows, std::int64_t columns,
+                                          std::int64_t batch, std::byte* to);
 
 /// A product as cuBLAS takes it. Of a row-major c this is the transposed product, bᵀ · aᵀ.
 struct column_major_product {

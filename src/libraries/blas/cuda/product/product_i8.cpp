@@ -1,4 +1,5 @@
 #include "backend/cuda/context/pieces.hpp"
+#include "base/try.hpp"
 #include "libraries/blas/cuda/kernels/combine.hpp"
 #include "libraries/blas/cuda/limits.hpp"
 #include "libraries/blas/cuda/product/product.hpp"
@@ -68,44 +69,38 @@ std::size_t padded_i8_bytes(const column_major_product& p) noexcept {
 
 result<void> multiply_padded_i8(const product& p, const column_major_product& as, staging& room) {
   const padded_copies copies(as);
-  auto memory = room.take(copies.bytes);
-  if (!memory) return std::move(memory).error();
-  std::byte* const a = *memory + copies.a;
-  std::byte* const b = *memory + copies.b;
-  std::byte* const sums = *memory + copies.c;
+  std::byte* const memory = TRY(room.take(copies.bytes));
+  std::byte* const a = memory + copies.a;
+  std::byte* const b = memory + copies.b;
+  std::byte* const sums = memory + copies.c;
   lane& where = room.where();
-  auto done = copy_columns(where, as.a, as.a.transposition == CUBLAS_OP_T, as.k, as.m, a, copies.k,
-                           copies.m, copies.count_a);
-  if (done) {
-    done = copy_columns(where, as.b, as.b.transposition == CUBLAS_OP_N, as.k, as.n, b, copies.k,
-                        copies.n, copies.count_b);
-  }
-  if (!done) return done;
-  auto handle = cublas_of(where);
-  if (!handle) return std::move(handle).error();
+  TRY(copy_columns(where, as.a, as.a.transposition == CUBLAS_OP_T, as.k, as.m, a, copies.k,
+                   copies.m, copies.count_a));
+  TRY(copy_columns(where, as.b, as.b.transposition == CUBLAS_OP_N, as.k, as.n, b, copies.k,
+                   copies.n, copies.count_b));
+  const cublasHandle_t handle = TRY(cublas_of(where));
   const product_factor one(1, dtype::i32);
   const product_factor zero(0, dtype::i32);
-  done = call_gemm(*handle,
-                   {.a = {.first = a,
-                          .ld = copies.k,
-                          .stride = copies.count_a == 1 ? 0 : copies.k * copies.m,
-                          .transposition = CUBLAS_OP_T,
-                          .to_conjugate = false},
-                    .b = {.first = b,
-                          .ld = copies.k,
-                          .stride = copies.count_b == 1 ? 0 : copies.k * copies.n,
-                          .transposition = CUBLAS_OP_N,
-                          .to_conjugate = false},
-                    .c = sums,
-                    .m = copies.m,
-                    .n = copies.n,
-                    .k = copies.k,
-                    .ldc = copies.m,
-                    .stride_c = copies.m * copies.n,
-                    .batch = as.batch,
-                    .swapped = as.swapped},
-                   types_of(p), one.address(), zero.address());
-  if (!done) return done;
+  TRY(call_gemm(handle,
+                {.a = {.first = a,
+                       .ld = copies.k,
+                       .stride = copies.count_a == 1 ? 0 : copies.k * copies.m,
+                       .transposition = CUBLAS_OP_T,
+                       .to_conjugate = false},
+                 .b = {.first = b,
+                       .ld = copies.k,
+                       .stride = copies.count_b == 1 ? 0 : copies.k * copies.n,
+                       .transposition = CUBLAS_OP_N,
+                       .to_conjugate = false},
+                 .c = sums,
+                 .m = copies.m,
+                 .n = copies.n,
+                 .k = copies.k,
+                 .ldc = copies.m,
+                 .stride_c = copies.m * copies.n,
+                 .batch = as.batch,
+                 .swapped = as.swapped},
+                types_of(p), one.address(), zero.address()));
   // c = alpha · sums + beta · c, as this product has them: transposed when c is row-major.
   const batch_place c{.first = as.c, .row = 1, .column = as.ldc, .batch = as.stride_c};
   return combine(

@@ -1,5 +1,6 @@
 #include "libraries/blas/cuda/product/product_lists.hpp"
 
+#include "base/try.hpp"
 #include "libraries/blas/cuda/kernels/addresses.hpp"
 #include "libraries/blas/cuda/kernels/combine.hpp"
 #include "libraries/blas/cuda/limits.hpp"
@@ -24,12 +25,9 @@ result<void> one_by_one(std::size_t count, lane& where, Each each) {
   std::size_t most = 0;
   for (std::size_t i = 0; i < count; ++i)
     most = std::max(most, most_staging(each(i)));
-  if (most != 0) {
-    if (auto done = room.reserve(most); !done) return done;
-  }
-  for (std::size_t i = 0; i < count; ++i) {
-    if (auto done = multiply(each(i), room); !done) return done;
-  }
+  if (most != 0) TRY(room.reserve(most));
+  for (std::size_t i = 0; i < count; ++i)
+    TRY(multiply(each(i), room));
   return {};
 }
 
@@ -52,10 +50,9 @@ struct address_lists {
 /// Enqueues writing them; `addresses` holds all of a, all of b, all of c.
 result<address_lists> write_lists(lane& where, const std::vector<const void*>& addresses) {
   const std::size_t count = addresses.size() / 3;
-  auto memory = where.workspace(addresses.size() * sizeof(void*));
-  if (!memory) return std::move(memory).error();
-  auto* const lists = reinterpret_cast<void**>(memory->data());
-  if (auto done = write_addresses(where, lists, addresses); !done) return std::move(done).error();
+  const auto memory = TRY(where.workspace(addresses.size() * sizeof(void*)));
+  auto* const lists = reinterpret_cast<void**>(memory.data());
+  TRY(write_addresses(where, lists, addresses));
   return address_lists{lists, lists + count, lists + 2 * count};
 }
 
@@ -104,25 +101,17 @@ struct groups {
   }
 
   [[nodiscard]] result<void> call(const product_types& types, lane& where) const {
-    auto handle = cublas_of(where);
-    if (!handle) return std::move(handle).error();
-    auto lists = write_lists(where, joined(a, b, c));
-    if (!lists) return std::move(lists).error();
-    const auto op_a = all(&shape::op_a);
-    const auto op_b = all(&shape::op_b);
-    const auto m = all(&shape::m);
-    const auto n = all(&shape::n);
-    const auto k = all(&shape::k);
-    const auto lda = all(&shape::lda);
-    const auto ldb = all(&shape::ldb);
-    const auto ldc = all(&shape::ldc);
-    const auto alpha = all(&shape::alpha);
-    const auto beta = all(&shape::beta);
+    const cublasHandle_t handle = TRY(cublas_of(where));
+    const address_lists lists = TRY(write_lists(where, joined(a, b, c)));
+    // The lists live until the call returns.
     return gemm_grouped_batched_ex(
-        *handle, op_a.data(), op_b.data(), m.data(), n.data(), k.data(),
-        static_cast<const void*>(alpha.data()), lists->a, types.in, lda.data(), lists->b, types.in,
-        ldb.data(), static_cast<const void*>(beta.data()), lists->c, types.out, ldc.data(),
-        static_cast<std::int64_t>(shapes.size()), sizes.data(), types.compute);
+        handle, all(&shape::op_a).data(), all(&shape::op_b).data(), all(&shape::m).data(),
+        all(&shape::n).data(), all(&shape::k).data(),
+        static_cast<const void*>(all(&shape::alpha).data()), lists.a, types.cuda_in(),
+        all(&shape::lda).data(), lists.b, types.cuda_in(), all(&shape::ldb).data(),
+        static_cast<const void*>(all(&shape::beta).data()), lists.c, types.cuda_out(),
+        all(&shape::ldc).data(), static_cast<std::int64_t>(shapes.size()), sizes.data(),
+        types.compute);
   }
 };
 
@@ -147,12 +136,10 @@ result<void> multiply_together(std::size_t count, lane& where, Each each) {
     if (!aligned_for_lists(p, as)) return error{.code = errc::unsupported};
     grouped.add(p, as);
   }
-  if (!grouped.shapes.empty()) {
-    if (auto done = grouped.call(types_of(each(0)), where); !done) return done;
-  }
+  if (!grouped.shapes.empty()) TRY(grouped.call(types_of(each(0)), where));
   for (const std::size_t i : without_terms) {
     const product p = each(i);
-    if (auto done = scale(where, p.c, p.beta); !done) return done;
+    TRY(scale(where, p.c, p.beta));
   }
   return {};
 }
@@ -180,15 +167,14 @@ result<void> multiply_list(const blas::gemm_batched& r, lane& where) {
     c.push_back(one.c);
   }
   if (!together) return one_by_one(count, where, each);
-  auto handle = cublas_of(where);
-  if (!handle) return std::move(handle).error();
-  auto lists = write_lists(where, joined(std::move(a), b, c));
-  if (!lists) return std::move(lists).error();
+  const cublasHandle_t handle = TRY(cublas_of(where));
+  const address_lists lists = TRY(write_lists(where, joined(std::move(a), b, c)));
   const product_types types = types_of(each(0));
-  auto done = gemm_batched_ex(*handle, as.a.transposition, as.b.transposition, as.m, as.n, as.k,
-                              alpha.address(), lists->a, types.in, as.a.ld, lists->b, types.in,
-                              as.b.ld, beta.address(), lists->c, types.out, as.ldc,
-                              static_cast<std::int64_t>(count), types.compute, CUBLAS_GEMM_DEFAULT);
+  auto done =
+      gemm_batched_ex(handle, as.a.transposition, as.b.transposition, as.m, as.n, as.k,
+                      alpha.address(), lists.a, types.cuda_in(), as.a.ld, lists.b, types.cuda_in(),
+                      as.b.ld, beta.address(), lists.c, types.cuda_out(), as.ldc,
+                      static_cast<std::int64_t>(count), types.compute, CUBLAS_GEMM_DEFAULT);
   if (!done && done.error().code == errc::unsupported) return one_by_one(count, where, each);
   return done;
 }

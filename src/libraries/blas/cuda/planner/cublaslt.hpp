@@ -1,20 +1,31 @@
 #pragma once
 
+#include "backend/cuda/context/failure.hpp"
+#include "libraries/blas/cuda/planner/cublas_status.hpp"
+
 #include <troupe/base/result.hpp>
 
 #include <cublasLt.h>
 
+#include <cstddef>
 #include <memory>
 #include <string_view>
 #include <type_traits>
 
 namespace troupe::cuda {
 
-/// The error for a status, with its name and the call; success for success. Where `stream` says
-/// that the context is lost, that is the error, whatever cuBLASLt called it: `device_fault`.
-/// Otherwise ALLOC_FAILED is `out_of_memory`; NOT_SUPPORTED and ARCH_MISMATCH are `unsupported`;
-/// what is left, `library_error`.
-[[nodiscard]] result<void> check(cublasStatus_t status, std::string_view call, cudaStream_t stream);
+/// What NVIDIA recommends for Hopper. Source: cuBLAS documentation, cublasSetWorkspace.
+inline constexpr std::size_t cublas_workspace_bytes = std::size_t{32} << 20;
+
+/// The error for a status, with its name and the call; success for success. If `stream` says that
+/// the context is lost, the error is `device_fault`, whatever cuBLASLt called it. Otherwise
+/// ALLOC_FAILED is `out_of_memory`; NOT_SUPPORTED and ARCH_MISMATCH are `unsupported`; all others
+/// are `library_error`.
+[[nodiscard]] inline result<void> check(cublasStatus_t status, std::string_view call,
+                                        cudaStream_t stream) {
+  if (status == CUBLAS_STATUS_SUCCESS) return {};
+  return failure_of(cublas_statuses, status, "cublaslt", call, stream);
+}
 
 namespace detail {
 template <class Handle, cublasStatus_t (*Destroy)(Handle)>

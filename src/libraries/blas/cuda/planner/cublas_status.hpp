@@ -6,8 +6,8 @@
 
 namespace troupe::cuda {
 
-/// Source: cublas_api.h, cublasStatus_t.
-inline constexpr std::array cublaslt_statuses{
+/// Of cuBLAS and cuBLASLt. Source: cublas_api.h, cublasStatus_t.
+inline constexpr std::array cublas_statuses{
     vendor_status{1, "CUBLAS_STATUS_NOT_INITIALIZED", errc::library_error},
     vendor_status{3, "CUBLAS_STATUS_ALLOC_FAILED", errc::out_of_memory},
     vendor_status{7, "CUBLAS_STATUS_INVALID_VALUE", errc::library_error},
