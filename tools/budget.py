@@ -24,8 +24,8 @@ OF_A_CHECKOUT = re.compile(r"^.*/build/[^/]+/\.\./\.\./")
 KINDS = ["marker", "gemm_decoded", "gemm_recognised"]
 
 PROGRAM, WORKER, BOTH = "program", "worker", "both"
-# Not the request's: how long somebody waits, and how often the device thread looks around meanwhile,
-# depends on the machine, and what the caller and the executor do is theirs.
+# Not part of the request's cost: waiting time and the device thread's turns meanwhile depend on the
+# machine; the caller's and the executor's instructions are their own.
 WAITING, TURNS, CALLER, EXECUTOR = "waiting", "device thread", "caller", "executor"
 LEFT_OUT = [CALLER, EXECUTOR, WAITING, TURNS]
 

@@ -259,7 +259,7 @@ def on_gpu():
             _transform(gpu, torch),
         )
         for name, ours, peers in (small, large, signal):
-            # In turn, so that what the machine does meanwhile falls on all of them.
+            # In turn, so that other load on the machine affects all of them alike.
             rounds = 5
             mine, theirs = [], {peer: [] for peer in peers}
             for _ in range(rounds):

@@ -91,7 +91,7 @@ def _source(value: Any, dtype: Any) -> tuple[Any, tuple[int, ...], str]:
     if dtype is not None:
         wanted = _numpy_type(_name_of(dtype))
         if wanted.kind in "iu" and isinstance(value, (int, float, list, tuple, range)):
-            array = np.array(value, wanted)  # refuses what is out of range, where a cast wraps
+            array = np.array(value, wanted)  # refuses values out of range, which a cast would wrap
         array = array.astype(wanted, copy=False)
     if array.dtype.name not in _NAMES.values():
         raise TypeError(

@@ -41,8 +41,8 @@ class Imports:
     def __init__(self, modules: list[str], tell: Callable[[str], None]) -> None:
         self.modules = modules
         self.tell = tell
-        self.module = self.importing = ""  # which of them, and what it imports
-        self.threads: dict[str, str] = {}  # what was being imported when each was first seen
+        self.module = self.importing = ""  # the module being loaded, and its current import
+        self.threads: dict[str, str] = {}  # the import during which each was first seen
         self.files: dict[str, tuple[Any, bytes]] = {}
 
     def load(self) -> None:
@@ -91,7 +91,7 @@ class Imports:
             where = self.threads.get(left[0], self.importing)
             raise ImportError(
                 f"{where}: it starts threads ({', '.join(names[one] for one in left)}), and they are "
-                "not there in a forked process: start them in a function with "
+                "not in a forked process: start them in a function with "
                 "@troupe.on_worker_start"
             )
 

@@ -26,7 +26,7 @@ from typing import Any, NoReturn
 from . import _core, imports, operations, streams
 
 _CONTROL = 3  # the program's socket, and a worker's own
-_WHERE = signal.SIGRTMAX - 4  # asks a worker where it is
+_WHERE = signal.SIGRTMAX - 4  # makes a worker print its stack
 _LONGEST = 24 * 1024  # limit of a message with a traceback
 _LONGEST_MESSAGE = 64 * 1024
 
@@ -56,8 +56,8 @@ class _Worker:
         self.control = control
         self.news = socket.socket(fileno=news)
         self.pid = 0
-        self.ended = -1  # readable once it has: a pidfd, or a pipe where there can be none,
-        self.runs = -1  # and that pipe's other end, which then closes, as it does with the server
+        self.ended = -1  # readable once it has ended: a pidfd, or a pipe if there are no pidfds,
+        self.runs = -1  # and that pipe's other end, which the server closes then, or by its own end
 
     def close(self) -> None:
         self.news.close()
@@ -75,8 +75,8 @@ class Server:
         self.forks: _Worker | None = None  # which worker, while it does
         self.asked: list[_Worker] = []
         self.running: list[_Worker] = []
-        self.ending: list[_Worker] = []  # killed, and not wanted any more
-        self.known = "[]"  # what the program has heard from a server before this one
+        self.ending: list[_Worker] = []  # killed, and no longer needed
+        self.known = "[]"  # the operations that the program knows from an earlier server
         self.is_to_look = False
         self.shown = ""  # on stderr, the last
         self.pidfds = True
@@ -243,7 +243,7 @@ class Server:
     # Forking ------------------------------------------------------------------------------------
 
     def fork(self, worker: _Worker) -> None:
-        gc.freeze()  # collecting garbage is not to copy what is shared
+        gc.freeze()  # garbage collection must not copy shared pages
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(OSError, ValueError, AttributeError):
                 stream.flush()
@@ -375,8 +375,8 @@ def _started(news: socket.socket, ordinal: int) -> str:
 
 
 def main(settings: dict[str, Any]) -> NoReturn:
-    # Has torch.cuda.is_available(), which modules like to ask, look without CUDA: a process that
-    # has used that cannot be forked.
+    # Makes torch.cuda.is_available(), which modules often call, answer without CUDA: a process
+    # that has used CUDA cannot be forked.
     os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
     _core._begin_fork_server()
     faulthandler.enable()  # for crashes during an import

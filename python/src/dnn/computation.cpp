@@ -264,7 +264,7 @@ nb::object compute(nb::handle device, const computation& what, const nb::tuple& 
                                 .run_limit = duration_of(run_limit),
                                 .quarantine = quarantine};
   sent_request sent = send(*on, actor, std::move(request), options);
-  // Its reply says how it was computed; what it computed is the answer here.
+  // Drops the reply, which says how the graph was computed: the caller gets the outputs.
   future<void> answer = std::move(sent.answer).then([](result<any_reply> r) -> result<void> {
     if (!r) return std::move(r).error();
     return {};
