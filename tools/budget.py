@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a small request costs, in instructions, and where: `budget.py PROGRAM --json FILE`.
+"""The instructions of a small request, by stage: `budget.py PROGRAM --json FILE`.
 
 PROGRAM is bench_request_budget with debug information. It is run under callgrind once for each kind
 of request. Each instruction belongs to the innermost function, inlined or not, that says what it is
@@ -142,7 +142,7 @@ def frames_of(program, addresses):
 
 
 def stage_of(library, frames):
-    """What an instruction is for; None for what has no meaning by itself."""
+    """The stage of an instruction; None if its function belongs to no stage by itself."""
     if "/lib/troupe/" in library:  # a backend, with the vendor's library in it
         return EXECUTOR
     for path, function in frames:

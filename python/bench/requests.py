@@ -1,4 +1,4 @@
-"""What a request costs from Python, beside C++, plain asyncio and Ray, in one run.
+"""The cost of a request from Python, beside C++, plain asyncio and Ray, in one run.
 
 `requests.py FLOOR [NAME...]`: FLOOR is bench_python_floor; the names choose among the parts below.
 Prints a table, and writes a list of {name, value, unit, reference, reference_value, target, met} to

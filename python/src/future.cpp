@@ -282,7 +282,7 @@ void add_future(nb::module_& m) {
   on_unretrieved_failure(&note_unretrieved);
   nb::class_<py_future>(
       m, "Future", nb::type_slots(future_slots),
-      "What is to come: an answer that can be awaited in asyncio, or waited for.\n\n"
+      "A future answer, which can be awaited in asyncio, or waited for.\n\n"
       "Any number of threads and tasks may wait for the same one. Dropping it neither\n"
       "waits for the request nor cancels it.")
       .def(

@@ -50,7 +50,7 @@ def make_array(shape: tuple[int, ...], name: str) -> tuple[Any, Any]:
 
 
 class _InPlace:
-    """What NumPy takes for memory that somebody else owns."""
+    """The array interface of memory that NumPy does not own."""
 
     def __init__(self, owner: object, interface: dict[str, Any]) -> None:
         self.owner = owner

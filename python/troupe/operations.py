@@ -356,9 +356,9 @@ def define_with_functions() -> None:
 
 
 def told(error: BaseException) -> str:
-    """The reason, then how it came about: the frames of the operation, without Troupe's own.
+    """The reason, then the traceback: the frames of the operation, without Troupe's own.
 
-    The same for what it was raised from, and for the exceptions of a group.
+    The same for the exception's causes, and for the exceptions of a group.
     """
     import traceback
 

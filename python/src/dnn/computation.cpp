@@ -127,9 +127,8 @@ nb::object operate(opcode op, const node& a, nb::handle other, bool reflected) {
 
 void add_node(nb::module_& m) {
   nb::class_<py_node> made(m, "Node",
-                           "A tensor of a computation that is being traced: an input, or what\n"
-                           "operators and the functions of troupe.dnn make of some.");
-  made.def("__repr__", [](const py_node&) { return "<troupe.dnn.Node>"; });
+                           "A tensor of a computation being traced: an input, or the result of\n"
+                           "operators and the functions of troupe.dnn.");
   const auto both = [&](const char* name, const char* reflected, opcode op) {
     made.def(name, [op](const py_node& a, nb::handle b) { return operate(op, a.node, b, false); });
     made.def(reflected,

@@ -81,7 +81,7 @@ def count_of(f: Callable[..., Any]) -> int:
 
 
 def _key_of(f: Any, outer: tuple[Any, ...] = ()) -> Any:
-    """What a Python function does depends on nothing else."""
+    """A key of everything that a Python function's result depends on."""
     if type(f) is not types.FunctionType or f in outer:
         raise _Changeable
     outer = (*outer, f)
