@@ -105,6 +105,8 @@ struct alignas(64) record {
   /// thread that sets a flag and then reads this as unset knows that the sender either sees the
   /// flag or has its ticket already. Unset with release.
   std::atomic<bool> on_its_way{false};
+  /// When the last of the workers that `kills` counts was lost.
+  std::chrono::steady_clock::time_point suspected_at{};
   std::optional<arena::piece> heap;
   completion done;
   std::unique_ptr<std::stop_callback<std::function<void()>>> stop;

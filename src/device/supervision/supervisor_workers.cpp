@@ -144,7 +144,8 @@ void supervisor::reap_lost() {
 }
 
 void supervisor::note_outcome(settlement::outcome left) {
-  if (left.refund) succession_.refund(*left.refund);
+  for (const clock::time_point at : left.refunds)
+    succession_.refund(at);
   note_unexplained(std::move(left.unexplained));
 }
 

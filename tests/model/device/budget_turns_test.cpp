@@ -88,6 +88,25 @@ TEST_F(DeviceTurns, WhatALossTurnsOutNotToCostIsGivenBack) {
   EXPECT_EQ(core_->watch().state(), device_state::stopped);
 }
 
+// One of two suspects runs alone and ends its worker again: so it ended the first one, too.
+TEST_F(DeviceTurns, ALossWhoseCulpritIsFoundLaterCostsNoBudget) {
+  make({.standby = false, .restarts = {.restarts = 1}, .backoff = {.initial = 0ms}});
+  for (std::int64_t number = 0; number < 3; ++number) {
+    send(0, {}, {.number = 2 * number});
+    send(1, {}, {.number = 2 * number + 1});
+    have_it_begin({0, 1});
+    lose_worker();
+    have_next_serve();
+    have_it_begin({0});
+    lose_worker();
+    ASSERT_EQ(answer_of(0), errc::device_fault) << number;
+    have_next_serve();
+    have_it_end_well(1);
+    ASSERT_EQ(answer_of(1), errc{});
+    answers_.clear();
+  }
+}
+
 TEST_F(DeviceTurns, AWorkerThatComesAfterSeveralWereLostBeginsWithOneRequest) {
   make({.standby = false, .backoff = {.initial = 0ms}});
   for (int i = 0; i < 3; ++i) {

@@ -101,6 +101,7 @@ class device_model {
     bool accused = false;          // as the culprit
     bool interrupted = false;      // it has run in part, and is to run again
     int kills = 0;
+    time suspected_at{};  // when the last worker that `kills` counts was lost
     int outside_kills = 0;
     bool alone = false;
     std::optional<std::vector<std::int64_t>>

@@ -167,6 +167,7 @@ bool device_model::refused(const asked& r, time now) const {
 void device_model::accuse(asked& r, const guilt& whose) {
   if (std::exchange(r.accused, true)) return;
   if (!whose.by_run_limit) {
+    if (r.kills > 0) refund(r.suspected_at);
     begin_to_count();
     if (limits_.quarantine > std::chrono::nanoseconds(0)) {
       suspect& s = quarantine_[*r.identity];
@@ -232,6 +233,7 @@ bool device_model::judge(const std::vector<std::uint64_t>& left, bool asked::* h
       }
       if (!culprit && !whose.from_outside) {
         ++r.kills;
+        r.suspected_at = whose.at;
         r.alone = true;
       }
     }

@@ -40,6 +40,7 @@ settlement::outcome settlement::take_over(std::unique_ptr<incarnation>&& worker,
   }
   completions_.leave_role();
   draining_->costs_budget = !left.explained;
+  left.refunds = std::exchange(refunds_, {});
   return left;
 }
 
@@ -63,7 +64,8 @@ settlement::outcome settlement::settle_reaped() {
   } else {
     left.explained = is_explained(sign.what, {});
   }
-  if (left.explained && draining_->costs_budget) left.refund = sign.at;
+  left.refunds = std::exchange(refunds_, {});
+  if (left.explained && draining_->costs_budget) left.refunds.push_back(sign.at);
   draining_.reset();
   return left;
 }
@@ -178,6 +180,7 @@ std::optional<error> settlement::end_of(verdict v, std::uint16_t slot, bool culp
       }
       if ((r.started || r.called) && !culprit_named && !what.from_outside) {
         ++r.kills;
+        r.suspected_at = draining_->sign.at;
         // Run it alone next time, so that a second loss names it.
         requests_.header(slot).alone.store(1, std::memory_order_relaxed);
       }
@@ -185,7 +188,11 @@ std::optional<error> settlement::end_of(verdict v, std::uint16_t slot, bool culp
       replayed_.fetch_add(r.started ? 1 : 0, std::memory_order_relaxed);
       return std::nullopt;
     case verdict::culprit:
-      if (!what.by_run_limit) note_fault(slot);
+      if (!what.by_run_limit) {
+        note_fault(slot);
+        // It was also one of several suspects when an earlier worker was lost.
+        if (r.kills > 0) refunds_.push_back(r.suspected_at);
+      }
       end = why;
       break;
     case verdict::abort:

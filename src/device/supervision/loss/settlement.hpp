@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 namespace troupe {
 
@@ -42,8 +43,8 @@ class settlement {
     bool explained = false;
     /// An earlier fault of the device that none of its suspects has caused.
     std::optional<error> unexplained{};
-    /// The earlier loss turns out to cost no budget.
-    std::optional<clock::time_point> refund{};
+    /// Times of earlier losses that turn out to cost no budget.
+    std::vector<clock::time_point> refunds{};
   };
 
   /// Takes over a worker that was killed, or has ended, and holds back its requests. Settles them
@@ -94,6 +95,7 @@ class settlement {
   fault_attribution& cause_;
   supervisor_environment& environment_;
   std::optional<draining_worker> draining_;
+  std::vector<clock::time_point> refunds_;  // earlier losses whose culprit is named now
   clock::time_point reaped_at_{};
   std::atomic<std::uint64_t> replayed_{0};  // a count: relaxed
 };

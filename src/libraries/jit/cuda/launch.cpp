@@ -87,7 +87,7 @@ result<void> place_values(const driver& d, const jit::launch& r, launchable& k) 
   return outcome;
 }
 
-// Why a mark that is enqueued behind a programmatic launch is safe, is in docs/adr/0033.
+// ADR 33 says why a mark that is enqueued behind a programmatic launch is safe.
 result<void> run_launch(const jit::launch& r, lane& where) {
   auto loaded = driver::load();
   if (!loaded) return std::move(loaded).error();
