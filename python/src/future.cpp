@@ -31,7 +31,7 @@ std::atomic<listener*> kept_for_nobody{nullptr};
 // releases the source.
 class kept_listener final : public listener {
  public:
-  // `of`: exists during the call.
+  // The answer `of` lives during the call.
   kept_listener(const pending_answer& of, bool looked_at, nb::object source)
       : of_(of), looked_at_(looked_at), source_(std::move(source)) {}
   void hear(std::unique_ptr<listener> self) noexcept override {
