@@ -5,10 +5,11 @@
 
 namespace troupe::bench {
 
-/// Moves the threads of this program and of its workers about. The processors of a virtual machine
-/// differ, since some share theirs with neighbours, and a busy thread stays where it is for
-/// seconds: two threads that are compared where they happen to be are two processors compared.
-/// With its end all may run anywhere again.
+/// Moves the threads of this program and of its workers between processors. The processors of a
+/// virtual machine differ, since some share theirs with neighbours, and a busy thread stays on one
+/// for
+/// seconds: comparing two threads where they happen to run compares two processors. The destructor
+/// lets all run anywhere again.
 class placement {
  public:
   placement();

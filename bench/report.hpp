@@ -27,7 +27,7 @@ struct target {
   return {target::subject::ratio, false, limit};
 }
 
-/// One measured number beside what it is measured against.
+/// One measured number beside its reference.
 struct measurement {
   std::string name;                         ///< the measured quantity, with its parameters
   double value = 0;                         ///< in `unit`

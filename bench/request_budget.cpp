@@ -27,7 +27,7 @@ namespace {
 using namespace troupe;
 using namespace troupe::bench;
 
-constexpr std::size_t batch = 512;  // half of what a mailbox holds
+constexpr std::size_t batch = 512;  // half of a mailbox's capacity
 constexpr std::size_t batches = 20;
 
 std::atomic<bool> batch_has_run{false};
@@ -88,7 +88,7 @@ class question {
   template <class Next>
   void measure(std::string_view kind, Next&& next) {
     if (!asked_.empty() && asked_ != kind) return;
-    // Every slot, and what is kept for it, is used once before anything is counted.
+    // Uses every slot and its records once before counting.
     send_all(lane_, 4, next);
     const auto begin = clock::now();
     {

@@ -1,5 +1,5 @@
-// Contractions on the CPU backend, beside the OpenBLAS product that each comes down to, without
-// what has to be moved for it.
+// Contractions on the CPU backend beside the OpenBLAS product that each reduces to, without the
+// copies that it needs.
 
 #include "libraries/blas/openblas/openblas.hpp"
 #include "placement.hpp"

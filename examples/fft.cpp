@@ -39,7 +39,7 @@ int main() try {
   auto spectrum = gpu.tensor<std::complex<float>>({samples / 2 + 1}).value();
   auto noise = spectrum.slice(0, highest + 1, samples / 2 + 1).value();
 
-  // Each line only asks; the device orders the work by what it reads and writes.
+  // Each line only asks; the device orders the work by its reads and writes.
   auto sent = gpu.copy(std::span(signal), time);
   auto there = gpu.ask(troupe::fft::r2c{.in = time, .out = spectrum});
   auto dropped = gpu.ask(troupe::memory::fill{.to = noise, .value = 0});

@@ -50,7 +50,8 @@ int main() try {
   gpu.copy(std::span(gaussian), filter).get();
 
   // region: convolution
-  // Built once. The first input is what is read or what was transformed, the others are operands.
+  // Built once. The first input is the element read or the transform's result; the others are
+  // operands.
   const auto from_samples = ew::function::of(1, [](auto in) { return in[0] * (1.0 / 32768); });
   const auto filtered = ew::function::of(2, [](auto in) { return ew::complex(in[0]) * in[1]; });
 

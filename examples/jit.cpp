@@ -29,7 +29,7 @@ int main() try {
 
   // region: compile
   namespace jit = troupe::jit;
-  jit::compiler compiler;  // keeps what it has made, in memory and in ~/.cache
+  jit::compiler compiler;  // keeps its kernels in memory and in ~/.cache
   auto compiled = compiler.compile({.text = text,
                                     .headers = {{"combine.cuh", combine}},
                                     .names = {"axpy<float>"},

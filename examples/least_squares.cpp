@@ -1,4 +1,4 @@
-// Fits a parabola to measurements, and shows what a matrix without an answer says.
+// Fits a parabola to measurements, and shows the error for a matrix without a solution.
 
 #include <troupe/device.hpp>
 #include <troupe/solver.hpp>

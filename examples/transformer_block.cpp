@@ -31,7 +31,7 @@ constexpr std::int64_t inner = 4 * width;
 constexpr std::int64_t rows = batch * tokens;
 
 // region: computations
-// What the block computes between attention and norms.
+// The computations of the block between attention and norms.
 const auto linear = computation::of(3, [](inputs x) { return matmul(x[0], x[1]) + x[2]; });
 const auto joined = computation::of(3, [](inputs x) { return matmul(x[0], x[1]) + x[2]; });
 const auto widened = computation::of(3, [](inputs x) {

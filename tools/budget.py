@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a small request costs, in instructions, and where: `budget.py PROGRAM --json FILE`.
+"""The instructions of a small request, by stage: `budget.py PROGRAM --json FILE`.
 
 PROGRAM is bench_request_budget with debug information. It is run under callgrind once for each kind
 of request. Each instruction belongs to the innermost function, inlined or not, that says what it is
@@ -24,8 +24,8 @@ OF_A_CHECKOUT = re.compile(r"^.*/build/[^/]+/\.\./\.\./")
 KINDS = ["marker", "gemm_decoded", "gemm_recognised"]
 
 PROGRAM, WORKER, BOTH = "program", "worker", "both"
-# Not the request's: how long somebody waits, and how often the device thread looks around meanwhile,
-# depends on the machine, and what the caller and the executor do is theirs.
+# Not part of the request's cost: waiting time and the device thread's turns meanwhile depend on the
+# machine; the caller's and the executor's instructions are their own.
 WAITING, TURNS, CALLER, EXECUTOR = "waiting", "device thread", "caller", "executor"
 LEFT_OUT = [CALLER, EXECUTOR, WAITING, TURNS]
 
@@ -142,7 +142,7 @@ def frames_of(program, addresses):
 
 
 def stage_of(library, frames):
-    """What an instruction is for; None for what has no meaning by itself."""
+    """The stage of an instruction; None if its function belongs to no stage by itself."""
     if "/lib/troupe/" in library:  # a backend, with the vendor's library in it
         return EXECUTOR
     for path, function in frames:

@@ -141,7 +141,7 @@ gpu_missing_for_build() {
   compgen -G '/usr/lib/*/libdnnl.so' >/dev/null || printf 'libdnnl.so (oneDNN)\n'
 }
 
-# Makes build/gpu of what was brought along, unless it is that already.
+# Unpacks build/gpu from the archive brought along, unless it is unpacked already.
 gpu_unpack() {
   [[ -s $gpu_archive ]] || return 0
   tar -xzO --occurrence=1 -f "$gpu_archive" MANIFEST | cmp -s - "$gpu_stage/MANIFEST" && return 0
@@ -152,7 +152,7 @@ gpu_unpack() {
 
 gpu_manifest() { sed -n "s/^$1 //p" "$gpu_stage/MANIFEST" 2>/dev/null || true; }
 
-# True on a machine with a GPU that has brought along what was built from these sources.
+# True on a machine with a GPU and with an archive built from these sources.
 gpu_is_packed() {
   type nvidia-smi >/dev/null 2>&1 && gpu_unpack && [[ -s $gpu_stage/MANIFEST ]] &&
     [[ $(gpu_manifest sources) == "$(gpu_fingerprint)" ]]
@@ -229,7 +229,7 @@ gpu_quoted() {
   printf '"%s"' "$(tr '\t' ' ' <<<"$text" | tr -d '\000-\037')"
 }
 
-# gpu_begin NAME: opens $gpu_results/NAME.log and the list of what was run.
+# gpu_begin NAME: opens $gpu_results/NAME.log and the list of programs run.
 gpu_begin() {
   mkdir -p "$gpu_results"
   gpu_what=$1
@@ -457,8 +457,9 @@ gpu_test_history() {
     --json "$gpu_results/history.jsonl"
 }
 
-# [SECONDS] at most for each run, two of each library. In threads, so that the program itself is what
-# is looked at.
+# [SECONDS] at most for each run, two of each library. Runs in threads, so that the sanitizer sees
+# the
+# program itself.
 gpu_test_sanitizer() {
   local limit=${1:-120} tool check library options
   if [[ $TROUPE_BACKEND == cpu ]]; then

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What including a public header costs: `header_times.py [--json FILE] [HEADER…]`.
+"""The time to include a public header: `header_times.py [--json FILE] [HEADER…]`.
 
 For each header that users include (the umbrellas), or those named: processor seconds of the compiler
 (g++ -std=c++20 -fsyntax-only, the best of five), of which so much is the standard library's headers
@@ -35,7 +35,7 @@ def standard_headers(header, seen):
 
 
 def seconds_of(headers, folder):
-    """Of a source that includes these, once."""
+    """The time to compile a source that includes these, once."""
     source = pathlib.Path(folder) / "all.cpp"
     source.write_text("".join(f"#include <{name}>\n" for name in headers), encoding="utf-8")
     command = ["g++", "-std=c++20", "-fsyntax-only", f"-I{INCLUDE}", str(source)]

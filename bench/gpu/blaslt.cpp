@@ -261,7 +261,7 @@ void measure_all_tuned(report& out, const device& gpu) {
 
 int main() {
   report out("gpu_blaslt: products with an epilogue, beside cuBLASLt called directly");
-  // Choices that an earlier run has left are not what is measured.
+  // Measures without the choices that an earlier run has stored.
   std::string folder = (std::filesystem::temp_directory_path() / "troupe-bench-XXXXXX").string();
   if (::mkdtemp(folder.data()) != nullptr) {
     ::setenv("XDG_CACHE_HOME", folder.c_str(), 1);  // NOLINT(concurrency-mt-unsafe)

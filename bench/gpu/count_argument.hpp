@@ -9,8 +9,9 @@
 
 namespace troupe::bench {
 
-/// The one argument that a program may have, a count from 1; nothing, and a word on how to call it,
-/// where it has others.
+/// The program's one optional argument, a count from 1; prints the usage and answers nothing for
+/// any
+/// other arguments.
 inline std::optional<int> count_argument(int argc, char** argv, int usual, std::string_view name) {
   if (argc < 2) return usual;
   const std::string_view text = argv[1];

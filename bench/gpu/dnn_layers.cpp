@@ -22,7 +22,7 @@ namespace {
 using namespace troupe;
 using namespace troupe::bench;
 
-constexpr std::size_t loop = 20;  // requests for each wait, so that the GPU is what is measured
+constexpr std::size_t loop = 20;  // requests for each wait, so that the GPU is the bottleneck
 constexpr int turns = 15;
 
 /// An image [n, c, side, side].

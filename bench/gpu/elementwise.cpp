@@ -24,7 +24,7 @@ using namespace troupe::bench;
 using elementwise::function;
 using elementwise::value;
 
-constexpr int in_flight = 8;  ///< requests for each wait, so that the GPU is what is measured
+constexpr int in_flight = 8;  ///< requests for each wait, so that the GPU is the bottleneck
 
 /// Tensors of random numbers, and a copy of as many bytes as requests move.
 class elementwise_bench {

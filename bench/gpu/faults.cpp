@@ -1,5 +1,6 @@
-// How soon a device on a GPU serves again after a kernel of its own has faulted: one request at a
-// time, with a standby; and what the same fault does to processes that have nothing but CUDA.
+// The time until a device on a GPU serves again after one of its kernels has faulted: one request
+// at
+// a time, with a standby; and the effect of the same fault on processes that use CUDA alone.
 // `bench_gpu_faults [TRIALS]` injects each kind that often, 20 times by default.
 
 #include "count_argument.hpp"
@@ -99,9 +100,9 @@ void add(report& out, const std::string& what, beside& of, std::optional<target>
   line(", p99", of.times.p99(), &samples::p99);
 }
 
-/// The first signs of one kind of fault where there is only CUDA, of which no supervisor can know
-/// sooner: an Xid event or the driver's error. Before there is a device of Troupe's, so that there
-/// are two contexts, as later: a third one would make the GPU stand still for longer.
+/// The first signs of one kind of fault under CUDA alone: an Xid event or the driver's error. No
+/// supervisor can know sooner. Measured before a device of Troupe exists, so that there are two
+/// contexts, as later: a third one would make the GPU stand still for longer.
 samples measure_plain(report& out, raw::faulting_processes& processes, const fault_case& one,
                       int trials) {
   beside told;

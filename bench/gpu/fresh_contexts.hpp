@@ -32,7 +32,7 @@ void in_fresh_contexts(int count, Measure&& measure) {
   }
 }
 
-/// Says what a context had, of a figure that is the mean of several.
+/// Prints one context's share of a figure that is the mean of several contexts.
 inline void print_context(const std::string& what, side_by_side& here) {
   fmt::print("  {}: {:.2f} us in this context, {:.2f} directly\n", what, here.ours.typical(),
              here.raw.typical());

@@ -124,7 +124,7 @@ struct footprint {
   std::size_t children = child_processes();
 };
 
-/// The footprint once dead workers are buried and what they held is given back.
+/// The footprint once dead workers are reaped and their memory is given back.
 footprint settled(const footprint* before) {
   const auto give_up = clock::now() + 10s;
   for (;;) {

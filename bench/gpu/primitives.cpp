@@ -32,7 +32,7 @@ std::vector<float> random_numbers() {
   return all;
 }
 
-/// The vectors of either side: keys and values, and what they become.
+/// The vectors of either side: keys and values, and the results.
 struct ours {
   tensor<float> x, y, result, best;
   tensor<std::uint32_t> values, sorted_values;

@@ -20,7 +20,7 @@ using namespace troupe::bench;
 constexpr std::int64_t count = std::int64_t{1} << 26;
 constexpr std::size_t loop = 200;  // requests of a pipelined run
 
-/// How far the mean of what was drawn is from what it should be, in standard errors.
+/// The error of the mean of the drawn numbers, in standard errors.
 double deviation_of_mean(device gpu, const tensor<float>& drawn, double mean, double deviation) {
   std::vector<float> values(static_cast<std::size_t>(drawn.count()));
   gpu.copy(drawn, std::span(values)).get();

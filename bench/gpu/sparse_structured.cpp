@@ -124,7 +124,7 @@ void measure(report& out, const device& gpu, const std::string& type, const exte
 
 int main() {
   report out("gpu_sparse_structured: products with 2:4 weights, beside dense ones");
-  // Choices that an earlier run has left are not what is measured.
+  // Measures without the choices that an earlier run has stored.
   std::string folder = (std::filesystem::temp_directory_path() / "troupe-bench-XXXXXX").string();
   if (::mkdtemp(folder.data()) != nullptr) {
     ::setenv("XDG_CACHE_HOME", folder.c_str(), 1);  // NOLINT(concurrency-mt-unsafe)

@@ -1,6 +1,7 @@
-// Bank transactions: an account hands on what it takes from itself, and the teller hears of it from
-// the other account; or, reentrant, the account asks the other one and tells the teller itself,
-// while it goes on with the next transactions.
+// Bank transactions: an account passes the amount on to the other account, which informs the
+// teller;
+// or, reentrant, the account asks the other one and informs the teller itself, while it continues
+// with the next transactions.
 #include "savina.hpp"
 
 namespace bench::savina {

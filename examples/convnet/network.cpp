@@ -112,7 +112,7 @@ void network::backward(const any_tensor& images, const any_tensor& targets) {
 
 void network::step(double learning_rate) {
   // region: step
-  // From the old values to the new ones, beside them: no request changes what it reads.
+  // Writes new values beside the old ones: no request changes its inputs.
   const auto momentum_step = ew::function::of(3, [&](auto x) {
     const ew::value velocity = 0.9 * x[1] + x[2];
     return std::vector<ew::result_value>{x[0] - learning_rate * velocity, velocity};

@@ -34,9 +34,10 @@ struct training_set {
 [[nodiscard]] int classify_on_host(const training_set& training, const dataset& images,
                                    std::span<const float> image);
 
-/// One classification at a time: a copy to the device, one gemm, a copy back. All three are asked
-/// for at once; the device orders them by what they read and write. Keep it in place while busy:
-/// the copies use its memory.
+/// One classification at a time: a copy to the device, one gemm, a copy back. All three are sent at
+/// once; the device orders them by their reads and writes. Do not move it while busy: the copies
+/// use
+/// its memory.
 class classification {
  public:
   classification(const classification&) = delete;

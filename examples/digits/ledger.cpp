@@ -28,7 +28,7 @@ ledger::counts ledger::count() const noexcept {
     const std::scoped_lock guard(lock_);
     now.failed = static_cast<std::int64_t>(failures_.size());
   }
-  // Read last, so that what is in flight is never negative.
+  // Read last, so that the number in flight is never negative.
   now.sent = sent_.load(std::memory_order_relaxed);
   return now;
 }

@@ -37,7 +37,7 @@ class service {
 
   /// Starts the clients.
   void start(int clients, int in_flight_each);
-  /// Waits for what is in flight, ends the clients, and adds up what they saw.
+  /// Waits for the requests in flight, ends the clients, and adds up their tallies.
   [[nodiscard]] tally stop();
 
   /// Classifications answered so far, and the mean latency of those since the last call.

@@ -21,7 +21,7 @@ int main() try {
   const std::vector<float> ones(6, 1.0f);
   std::vector<float> product(4);
 
-  // Each line only asks; the device orders the work by what it reads and writes.
+  // Each line only asks; the device orders the work by its reads and writes.
   auto sent_a = gpu.copy(std::span(ones), a);
   auto sent_b = gpu.copy(std::span(ones), b);
   auto done = gpu.ask(troupe::blas::gemm{.a = a, .b = b, .c = c, .alpha = 2.f});

@@ -41,7 +41,7 @@ __global__ void blur_pixels(pixels x, pixels y, std::int64_t height, std::int64_
 __global__ void write_nowhere() { *reinterpret_cast<volatile float*>(8) = 1.0F; }
 
 // region: executors
-// An executor enqueues on its lane's stream and returns; what a launch says is what it answers.
+// An executor enqueues on its lane's stream and returns the launch's status.
 result<void> run_blur(const blur& r, lane& where) {
   const std::int64_t height = r.x.extent(0);
   const std::int64_t width = r.x.extent(1);

@@ -39,7 +39,7 @@ int main(int argc, char** argv) try {
   show();
 
   // region: crash
-  // The worker that runs it ends. The program goes on, and x is what it was.
+  // The worker that runs it ends. The program continues, and x is unchanged.
   const auto outcome = device.ask(image::faulty{.y = y}).get_result();
   if (outcome || outcome.error().code != troupe::errc::device_fault) return 1;
   std::cout << outcome.error().to_string() << '\n';

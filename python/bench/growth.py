@@ -1,4 +1,4 @@
-"""What faults and calls leave behind: memory, descriptors, threads and processes. 0 is the target."""
+"""Leaks of faults and calls: memory, descriptors, threads and processes. 0 is the target."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def measure(
     calls: int,
     seconds: float = 1e9,
 ) -> dict[str, Any]:
-    """What so many faults, each with a right answer after it, and so many calls have added.
+    """The growth after so many faults, each with a right answer after it, and so many calls.
 
     call: sends a request, and answers its future. fault: ends the worker, and answers whether the
     next answer is right. After `seconds` no more faults are made.

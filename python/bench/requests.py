@@ -1,4 +1,4 @@
-"""What a request costs from Python, beside C++, plain asyncio and Ray, in one run.
+"""The cost of a request from Python, beside C++, plain asyncio and Ray, in one run.
 
 `requests.py FLOOR [NAME...]`: FLOOR is bench_python_floor; the names choose among the parts below.
 Prints a table, and writes a list of {name, value, unit, reference, reference_value, target, met} to
@@ -259,7 +259,7 @@ def on_gpu():
             _transform(gpu, torch),
         )
         for name, ours, peers in (small, large, signal):
-            # In turn, so that what the machine does meanwhile falls on all of them.
+            # In turn, so that other load on the machine affects all of them alike.
             rounds = 5
             mine, theirs = [], {peer: [] for peer in peers}
             for _ in range(rounds):

@@ -166,7 +166,7 @@ def measure_model(service: Service, figures: dict[str, Any]) -> None:
     timed(in_process_blocking, 20)
     timed(lambda: service.ask().result(), 20)
     ours, theirs, ours_many, theirs_many = [], [], [], []
-    for _ in range(10):  # in turn, so that what the machine does meanwhile falls on both
+    for _ in range(10):  # in turn, so that other load affects both alike
         theirs += timed(in_process_blocking, 100)
         ours += timed(lambda: service.ask().result(), 100)
         theirs_many.append(pipelined(in_process, lambda _: torch.cuda.synchronize()))

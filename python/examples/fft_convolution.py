@@ -23,7 +23,7 @@ with troupe.System() as system:
     )
     smooth = gpu.empty(n)
     gpu.fft.c2r(in_=spectrum, out=smooth, scale="by_n")
-    result = smooth.numpy()  # waits for what it reads
+    result = smooth.numpy()  # waits for the requests that write it
 
 expected = np.fft.irfft(np.fft.rfft(recorded / 32768) * gaussian)
 print("the same as NumPy's:", np.allclose(result, expected, atol=1e-5))

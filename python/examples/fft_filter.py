@@ -14,6 +14,6 @@ with troupe.System() as system:
     gpu.memory.fill(to=spectrum[20:], value=0)  # in order: no need to wait
     filtered = gpu.empty(n)
     gpu.fft.c2r(in_=spectrum, out=filtered, scale="by_n")
-    result = filtered.numpy()  # waits for what it reads
+    result = filtered.numpy()  # waits for the requests that write it
 
 print(f"noise before: {np.std(noisy - clean):.3f}, after: {np.std(result - clean):.3f}")

@@ -45,12 +45,13 @@ using answer = std::variant<std::monostate, error, any_reply, mapped_tensor, car
 
 class listener;
 
-/// An answer that is waited for, in one of two ways. Threads that block wait for the C++ future
-/// itself, and help with completions meanwhile. Once somebody listens instead (an event loop), a
-/// continuation takes the answer and wakes everybody. It holds no Python objects of its own, so
+/// A pending answer, with two ways to wait for it. Blocking threads wait for the C++ future itself,
+/// and help with completions meanwhile. Once a listener (an event loop) attaches, a continuation
+/// takes the answer instead and wakes every waiting thread. It holds no Python objects of its own,
+/// so
 /// any thread may drop it.
-///
-/// All functions but `arrive` are called with the GIL, which guards what has no other guard.
+/// All functions but `arrive` are called with the GIL, which guards all members without another
+/// guard.
 class pending_answer : public std::enable_shared_from_this<pending_answer> {
  public:
   pending_answer() = default;
@@ -66,7 +67,7 @@ class pending_answer : public std::enable_shared_from_this<pending_answer> {
   [[nodiscard]] answer take() noexcept { return std::move(answer_); }
   /// Null for what succeeded. The same precondition.
   [[nodiscard]] const error* failure() const noexcept { return std::get_if<error>(&answer_); }
-  /// True once somebody has listened, who takes the answer from then on.
+  /// True once a listener has attached; the continuation takes the answer from then on.
   [[nodiscard]] bool attached() const noexcept { return attached_; }
   /// Hands `one` over once ready; at once if it is.
   void listen(std::unique_ptr<listener> one);

@@ -98,7 +98,7 @@ auto with_gil(F&& f) -> decltype(f()) {
 /// alone, and nothing waits for threads that wait for Python. system.cpp
 [[nodiscard]] bool python_ends() noexcept;
 
-/// Seconds, as Python counts time; nothing for None. Throws ValueError for what is no number.
+/// A duration from Python's seconds; nothing for None. Throws ValueError for NaN.
 [[nodiscard]] inline std::optional<std::chrono::nanoseconds> duration_of(
     std::optional<double> seconds) {
   if (!seconds) return std::nullopt;

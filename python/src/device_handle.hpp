@@ -25,7 +25,7 @@ class system_handle {
  public:
   explicit system_handle(const system_config& config) : drain(config.drain), system(config) {}
 
-  /// How long actors have at the end for what is in their mailboxes.
+  /// The time that actors get at the end for the messages in their mailboxes.
   const std::chrono::nanoseconds drain;
   troupe::system system;
   /// No handler runs any more.
@@ -83,8 +83,8 @@ struct device_handle {
   troupe::device device;
   std::shared_ptr<sending_queue> queue;
 
-  /// The device, for what comes after all that was asked before. With the GIL, which it may
-  /// release.
+  /// The device, for a request that comes after all requests queued so far. Needs the GIL, which it
+  /// may release.
   [[nodiscard]] troupe::device& in_order() {
     queue->flush();
     return device;

@@ -12,7 +12,7 @@ namespace {
 struct type_names {
   dtype type;
   std::string_view numpy;
-  std::string_view typed;  ///< NumPy's kind and bytes; empty where there is none
+  std::string_view typed;  ///< NumPy's kind and bytes; empty for types it lacks
   const char* format;
   nb::dlpack::dtype_code code;
 };

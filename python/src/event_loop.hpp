@@ -34,8 +34,8 @@ class event_loop : public std::enable_shared_from_this<event_loop> {
   carried_object loop_;  // a weak reference
   carried_object create_future_;
   int descriptor_;
-  // Pushed by any thread with release, taken whole by the loop's with acquire, so that what the
-  // listener says is visible. Who finds it empty wakes the loop.
+  // Pushed by any thread with release and taken whole by the loop's thread with acquire, so that it
+  // sees the listener's writes. The thread that pushes onto an empty list wakes the loop.
   std::atomic<listener*> heard_{nullptr};
 };
 

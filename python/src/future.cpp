@@ -31,7 +31,7 @@ std::atomic<listener*> kept_for_nobody{nullptr};
 // releases the source.
 class kept_listener final : public listener {
  public:
-  // `of`: exists during the call.
+  // The answer `of` lives during the call.
   kept_listener(const pending_answer& of, bool looked_at, nb::object source)
       : of_(of), looked_at_(looked_at), source_(std::move(source)) {}
   void hear(std::unique_ptr<listener> self) noexcept override {
@@ -282,7 +282,7 @@ void add_future(nb::module_& m) {
   on_unretrieved_failure(&note_unretrieved);
   nb::class_<py_future>(
       m, "Future", nb::type_slots(future_slots),
-      "What is to come: an answer that can be awaited in asyncio, or waited for.\n\n"
+      "A future answer, which can be awaited in asyncio, or waited for.\n\n"
       "Any number of threads and tasks may wait for the same one. Dropping it neither\n"
       "waits for the request nor cancels it.")
       .def(

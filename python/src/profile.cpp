@@ -87,7 +87,7 @@ std::shared_ptr<request_tracer> profile_tracer_of(nb::handle object) {
 void add_profile(nb::module_& m) {
   nb::class_<py_profile>(
       m, "Profile",
-      "Where the time of a device's requests goes, by operation: system.device(0, trace=profile),\n"
+      "The time of a device's requests, by operation: system.device(0, trace=profile),\n"
       "then print(profile). A device that has one spends some microseconds on each request.")
       .def(nb::init<>())
       .def("__str__",

@@ -74,7 +74,7 @@ lane_policy lanes_from(nb::handle lanes) {
 // Sets the options given by keyword. An unknown one is reported, with the existing ones.
 device_config config_from(nb::kwargs options) {
   device_config c;
-  // Tasks of asyncio send thousands at once; a call waits where there is no room for more.
+  // Tasks of asyncio send thousands at once; when the mailbox is full, a call waits.
   c.mailbox_capacity = 16'384;
   c.full = when_full::wait;
   for (const auto [key, value] : options) {

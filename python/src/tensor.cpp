@@ -35,7 +35,7 @@ std::string shown(const py_tensor& t) {
   return text + ")";
 }
 
-// An axis, from the end where it is negative.
+// An axis; a negative one counts from the end.
 int axis_of(const any_tensor& view, std::int64_t axis) {
   const int rank = view.rank();
   if (axis < -rank || axis >= rank) {

@@ -1,4 +1,4 @@
-"""What the tests share: a system, a device on whatever backend there is, and fresh inputs."""
+"""Fixtures of the tests: a system, a device on the available backend, and fresh inputs."""
 
 import os
 import pathlib

@@ -1,4 +1,4 @@
-"""What is given in the place of something else is a TypeError that says what was given."""
+"""An argument of a wrong type is a TypeError that names the given type."""
 
 import re
 

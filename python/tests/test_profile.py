@@ -1,4 +1,4 @@
-"""Where time goes: in Python, waiting for a turn, on the device."""
+"""The time of a call: in Python, waiting for a turn, on the device."""
 
 import json
 import os

@@ -9,7 +9,7 @@ TYPES = ["f4", "f8", "c8", "c16"]
 
 
 class Scipy:
-    """What `from_scipy` looks at of a matrix in csr, where scipy is not installed."""
+    """The attributes of a csr matrix that `from_scipy` reads, for when scipy is not installed."""
 
     format = "csr"
     has_sorted_indices = True

@@ -72,7 +72,7 @@ def __getattr__(name: str) -> _Any:
 
 
 def profile() -> Profile:
-    """Collects where the time of a device's requests goes, by operation.
+    """Collects the time of a device's requests, by operation.
 
     profile = troupe.profile()
     gpu = system.device(0, trace=profile)
@@ -153,7 +153,7 @@ def _kv_cache(self: Device, **kwargs: _Any) -> KvCache:
 
 
 def _attend(self: KvStep, layer: int, q: Tensor, **kwargs: _Any) -> Future[_Any]:
-    """What the step's tokens attend to, with dnn.attention_forward."""
+    """Attention of the step's new tokens, by dnn.attention_forward."""
     from .kv_cache import attend
 
     return attend(self, layer, q, **kwargs)

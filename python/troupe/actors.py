@@ -257,7 +257,7 @@ def tell_terminated(actor: Actor, number: int, reason: Failure | None) -> None:
 
 
 def error_fields(why: BaseException) -> tuple[str, str]:
-    """The code and the text of the C++ error for an exception, whatever that is."""
+    """The code and the text of the C++ error for any exception."""
     try:
         if isinstance(why, Failure):
             return why.code if isinstance(why.code, str) else "handler_failed", str(why)

@@ -50,7 +50,7 @@ def make_array(shape: tuple[int, ...], name: str) -> tuple[Any, Any]:
 
 
 class _InPlace:
-    """What NumPy takes for memory that somebody else owns."""
+    """The array interface of memory that NumPy does not own."""
 
     def __init__(self, owner: object, interface: dict[str, Any]) -> None:
         self.owner = owner
@@ -91,7 +91,7 @@ def _source(value: Any, dtype: Any) -> tuple[Any, tuple[int, ...], str]:
     if dtype is not None:
         wanted = _numpy_type(_name_of(dtype))
         if wanted.kind in "iu" and isinstance(value, (int, float, list, tuple, range)):
-            array = np.array(value, wanted)  # refuses what is out of range, where a cast wraps
+            array = np.array(value, wanted)  # refuses values out of range, which a cast would wrap
         array = array.astype(wanted, copy=False)
     if array.dtype.name not in _NAMES.values():
         raise TypeError(

@@ -85,7 +85,7 @@ _sets: dict[tuple[int, int], dict[str, BoundSet]] = {}
 
 
 def named(device: Device, name: str) -> BoundSet:
-    """What was bound to a name."""
+    """The set bound to a name."""
     sets = _sets.get(device._key, {})
     if name not in sets:
         known = ", ".join(map(repr, sets)) or "none"

@@ -1,4 +1,4 @@
-"""What Python shows of requests, made from their descriptions: signatures, documentation, stubs."""
+"""Signatures, documentation and stubs of requests, made from their descriptions."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ def _with_result(modes: str) -> str:
 
 
 def _empty_result(device: Device, modes: str, operands: tuple[Tensor, ...]) -> Tensor:
-    """What the request then refuses may have any shape."""
+    """The result's tensor. If the operands are invalid, the request refuses them with any shape."""
     lists, _, result = modes.replace(" ", "").partition("->")
     extents: dict[str, int] = {}
     for names, operand in zip(lists.split(","), operands, strict=False):

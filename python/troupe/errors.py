@@ -1,4 +1,4 @@
-"""What requests fail with: `Failure`, a class for each family, and a class for each kind.
+"""The exceptions of requests: `Failure`, a class for each family, and a class for each kind.
 
 A failure has the fields of the C++ `error`: `code` (the kind's name, such as "device_fault"),
 `message` (the violated rule, with the values), `request`, `library`, `call`, `code_name`,
@@ -102,7 +102,7 @@ class StaleBuffer(BufferFailure):
 
 
 class TaintedBuffer(BufferFailure):
-    """Content undefined, as what wrote it was lost or failed; overwriting all of it clears that."""
+    """Content undefined, as its writer was lost or failed; overwriting all of it clears that."""
 
     code = "tainted_buffer"
 

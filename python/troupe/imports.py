@@ -23,7 +23,7 @@ _KNOW_FORKS = ("jemalloc_bg_thd", "cuda0")
 
 
 class _Notes:
-    """A finder that finds nothing, and hears of every module that is being imported."""
+    """A finder that finds nothing; the import system calls it for every import."""
 
     def __init__(self, hear: Callable[[str], None]) -> None:
         self.hear = hear
@@ -41,8 +41,8 @@ class Imports:
     def __init__(self, modules: list[str], tell: Callable[[str], None]) -> None:
         self.modules = modules
         self.tell = tell
-        self.module = self.importing = ""  # which of them, and what it imports
-        self.threads: dict[str, str] = {}  # what was being imported when each was first seen
+        self.module = self.importing = ""  # the module being loaded, and its current import
+        self.threads: dict[str, str] = {}  # the import during which each was first seen
         self.files: dict[str, tuple[Any, bytes]] = {}
 
     def load(self) -> None:
@@ -91,13 +91,13 @@ class Imports:
             where = self.threads.get(left[0], self.importing)
             raise ImportError(
                 f"{where}: it starts threads ({', '.join(names[one] for one in left)}), and they are "
-                "not there in a forked process: start them in a function with "
+                "not in a forked process: start them in a function with "
                 "@troupe.on_worker_start"
             )
 
     @staticmethod
     def threads_in_forks() -> list[str]:
-        """The threads that are there at the moment of a fork. A library that knows of forks, such as
+        """The threads that exist at the moment of a fork. A library that handles forks, such as
         OpenBLAS, has ended its own by then, and starts them again."""
         if len(os.listdir("/proc/self/task")) == 1:
             return []
@@ -111,8 +111,7 @@ class Imports:
         return [str(one) for one in _core._threads_at_fork()]
 
     def have_changed(self) -> bool:
-        """Whether the files of the user's own modules have other contents than when they were
-        imported."""
+        """True if a file of the user's own modules has changed since its import."""
         for file, (stamp, contents) in self.files.items():
             now = _stamp(file)
             if now != stamp:
@@ -160,7 +159,7 @@ def _contents(file: str) -> bytes:
 
 
 def _thread_name(number: str) -> str:
-    """The process's own is that of threads that have been given none."""
+    """A thread's name. A thread without one has the process's: it is "of C code"."""
     names = []
     for one in (number, str(os.getpid())):
         with contextlib.suppress(OSError), open(f"/proc/self/task/{one}/comm") as file:
@@ -169,8 +168,8 @@ def _thread_name(number: str) -> str:
 
 
 def _pause_openmp() -> None:
-    """Ends the threads of OpenMP's libraries, which start them again when they need them. In a forked
-    process they would wait for threads that are not there."""
+    """Ends the threads of OpenMP's libraries, which start them again when needed. A forked process
+    would wait for threads that it does not have."""
     import ctypes
 
     with open("/proc/self/maps") as file:

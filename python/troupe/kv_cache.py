@@ -1,4 +1,4 @@
-"""Keys and values of growing sequences: what of KvCache and KvStep is written in Python."""
+"""Keys and values of growing sequences: the parts of KvCache and KvStep written in Python."""
 
 from __future__ import annotations
 

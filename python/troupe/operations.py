@@ -285,7 +285,7 @@ def load(names: Iterable[str], note: Callable[[str], None] = lambda _: None) -> 
 
 
 def _load_file(path: pathlib.Path) -> None:
-    # Beside it may lie what it imports, as for a script.
+    # A script's folder is on the path too: the file may import its neighbours.
     folder = str(path.parent)
     if folder not in sys.path:
         sys.path.insert(0, folder)
@@ -312,14 +312,14 @@ def description() -> str:
 
 
 def check_known(text: str) -> None:
-    """Raises where one is not there any more that a program has heard of, or takes something else: an
-    edit has only begun, or is meant for the next program."""
+    """Raises if an operation that the program knows no longer exists or takes other arguments: an
+    edit is unfinished, or is meant for the next program."""
     here = {spec["name"]: spec for spec in json.loads(description())}
     for spec in json.loads(text):
         name = spec["name"]
         if name not in here or _differ(here[name], spec):
-            what = "has other arguments by now" if name in here else "is not there any more"
-            raise ImportError(f"{name} {what}; for that the program has to be started anew")
+            what = "has other arguments now" if name in here else "no longer exists"
+            raise ImportError(f"{name} {what}; restart the program to use the edit")
 
 
 def _differ(one: dict[str, Any], other: dict[str, Any]) -> bool:
@@ -356,9 +356,9 @@ def define_with_functions() -> None:
 
 
 def told(error: BaseException) -> str:
-    """The reason, then how it came about: the frames of the operation, without Troupe's own.
+    """The reason, then the traceback: the frames of the operation, without Troupe's own.
 
-    The same for what it was raised from, and for the exceptions of a group.
+    The same for the exception's causes, and for the exceptions of a group.
     """
     import traceback
 

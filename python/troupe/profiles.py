@@ -1,4 +1,4 @@
-"""What `print(troupe.profile())` shows."""
+"""The text of `print(troupe.profile())`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The header of a .safetensors file, as strict as the format's own library.
 
-What the format forbids (holes, overlaps, bytes left over, a name twice) is how one file is made to
-be read in two ways.
+The format forbids holes, overlaps, bytes left over and a name twice, because readers would differ
+about such a file.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ class SparseMatrix:
         )
 
     def validate(self) -> Future[Any]:
-        """Fails if the pattern is none: `InvalidArgument`, with the row."""
+        """Fails if the pattern is invalid: `InvalidArgument`, with the row."""
         return self.device.sparse.validate(**self.as_("a"))
 
     def dense(self) -> Tensor:
@@ -92,7 +92,7 @@ class SparseMatrix:
         return room.first(self.device.sparse.convert(**self.as_("a"), **room.as_("b")).result())
 
     def first(self, count: int) -> SparseMatrix:
-        """A csr, csc or coo matrix of the first elements, of tensors that have room for more."""
+        """A csr, csc or coo matrix of the first elements, for tensors with spare capacity."""
         rows = None if self.row_indices is None else self.row_indices[:count]
         return dataclasses.replace(
             self, row_indices=rows, indices=self.indices[:count], values=self.values[:count]
@@ -112,8 +112,8 @@ class SparseMatrix:
 
 
 def from_scipy(device: Device, matrix: Any, dtype: Any = None) -> SparseMatrix:
-    """A scipy.sparse matrix or array, which stays what it is in csr, csc, coo and bsr, with elements
-    in order; of other formats, as csr. `dtype`: what the values become, if not what they are."""
+    """A matrix from a scipy.sparse matrix or array, with elements in order. csr, csc, coo and bsr keep
+    their format; others become csr. `dtype`: the type of the values, if not their own."""
     if matrix.format not in ("csr", "csc", "coo", "bsr"):
         matrix = matrix.tocsr()
     if matrix.format == "coo":
@@ -144,7 +144,7 @@ def from_dense(
 ) -> SparseMatrix:
     """The elements that are not zero, as csr, csc or coo. Waits.
 
-    `capacity`: room for so many; without it, for all. Too little fails with `CapacityExceeded`.
+    `capacity`: the number of elements to allocate; by default all. `CapacityExceeded` if too few.
     """
     rows, columns = dense.shape
     count = rows * columns if capacity is None else capacity

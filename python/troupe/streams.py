@@ -1,4 +1,4 @@
-"""What operations get for tensors, and the stream on which they enqueue, in a worker."""
+"""In a worker: the arrays that operations get for tensors, and their stream."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 
 
 def converter(arrays: str | None) -> Callable[[Any], Any] | None:
-    """Makes an array of a view; None where NumPy's arrays, or the view itself, are wanted.
+    """A function that makes an array of a view; None for NumPy's arrays, or for the view itself.
 
-    Imports what makes it: a worker that is forked has it. What is not there, calls will miss.
+    Imports the array library, so that forked workers have it. If it is missing, calls fail later.
     """
     made = {"torch": _torch_array, "cupy": _cupy_array}.get(arrays or "")
     if arrays is not None and made is not None:
@@ -39,9 +39,9 @@ _cupy_streams: dict[int, Any] = {}
 
 
 def on_stream(function: Callable[..., Any], stream: int, ordinal: int, /, **arguments: Any) -> Any:
-    """Calls a function with the lane's stream as the current one of what it may use.
+    """Calls a function with the lane's stream as the current one of torch and CuPy.
 
-    It stays current: the thread is the lane's.
+    It stays current, because the thread belongs to the lane.
     """
     torch = sys.modules.get("torch")
     if torch is not None and (
@@ -62,7 +62,7 @@ def on_stream(function: Callable[..., Any], stream: int, ordinal: int, /, **argu
 
 
 def choose_gpu(ordinal: int) -> None:
-    """Has torch use the device's GPU for what says nothing else."""
+    """Makes the device's GPU torch's default."""
     torch = sys.modules.get("torch")
     if torch is not None and ordinal >= 0:
         torch.cuda.set_device(ordinal)

@@ -72,7 +72,7 @@ def skeleton(make: Callable[[], Any]) -> Any:
 
 
 class _Places:
-    """Where a module has its parameters and buffers, and which arrays are there now."""
+    """The places of a module's parameters and buffers, and the arrays set there now."""
 
     def __init__(self, module: Any) -> None:
         self.module = type(module).__name__

@@ -1,4 +1,4 @@
-"""The process that forks a device's workers, and what such a worker does first.
+"""The process that forks a device's workers, and the start of such a worker.
 
 It imports the modules with operations once. A program asks it for workers over a socket; each is
 forked within milliseconds, with everything imported. docs/guide/protocol.md has the messages.
@@ -26,7 +26,7 @@ from typing import Any, NoReturn
 from . import _core, imports, operations, streams
 
 _CONTROL = 3  # the program's socket, and a worker's own
-_WHERE = signal.SIGRTMAX - 4  # asks a worker where it is
+_WHERE = signal.SIGRTMAX - 4  # makes a worker print its stack
 _LONGEST = 24 * 1024  # limit of a message with a traceback
 _LONGEST_MESSAGE = 64 * 1024
 
@@ -37,7 +37,7 @@ def _send(to: socket.socket, text: str) -> None:
 
 
 def _why(error: BaseException, what: str) -> str:
-    """The reason first, then how it came about, without the frames of the import machinery."""
+    """The reason first, then the traceback without the frames of the import machinery."""
     frames = [
         f for f in traceback.extract_tb(error.__traceback__)
         if "importlib" not in f.filename and not f.filename.startswith(os.path.dirname(__file__))
@@ -50,14 +50,14 @@ def _why(error: BaseException, what: str) -> str:
 
 
 class _Worker:
-    """One that was asked for: its end of the control socket, and where news of it are told."""
+    """A requested worker: its end of the control socket, and the socket for news of it."""
 
     def __init__(self, control: int, news: int) -> None:
         self.control = control
         self.news = socket.socket(fileno=news)
         self.pid = 0
-        self.ended = -1  # readable once it has: a pidfd, or a pipe where there can be none,
-        self.runs = -1  # and that pipe's other end, which then closes, as it does with the server
+        self.ended = -1  # readable once it has ended: a pidfd, or a pipe if there are no pidfds,
+        self.runs = -1  # and that pipe's other end, which the server closes then, or by its own end
 
     def close(self) -> None:
         self.news.close()
@@ -75,8 +75,8 @@ class Server:
         self.forks: _Worker | None = None  # which worker, while it does
         self.asked: list[_Worker] = []
         self.running: list[_Worker] = []
-        self.ending: list[_Worker] = []  # killed, and not wanted any more
-        self.known = "[]"  # what the program has heard from a server before this one
+        self.ending: list[_Worker] = []  # killed, and no longer needed
+        self.known = "[]"  # the operations that the program knows from an earlier server
         self.is_to_look = False
         self.shown = ""  # on stderr, the last
         self.pidfds = True
@@ -85,8 +85,8 @@ class Server:
         os.register_at_fork(after_in_child=self.let_go)
 
     def let_go(self) -> None:
-        """In a forked process, before anything else runs there: whatever it is, it does not keep the
-        program from hearing of this one's end."""
+        """In a forked process, before anything else runs there: closes the copies of this process's
+        descriptors, which would hide its end from the program."""
         if self.forks is None:
             self.program.close()
         else:
@@ -99,7 +99,7 @@ class Server:
     # Importing ----------------------------------------------------------------------------------
 
     def load(self) -> None:
-        """Imports all. What fails is told, and ends the process: nothing else would come of it."""
+        """Imports all modules. A failure is reported, and ends the process, which cannot serve."""
         try:
             self.imports.load()
             self.hear_program(wait=False)
@@ -243,7 +243,7 @@ class Server:
     # Forking ------------------------------------------------------------------------------------
 
     def fork(self, worker: _Worker) -> None:
-        gc.freeze()  # collecting garbage is not to copy what is shared
+        gc.freeze()  # garbage collection must not copy shared pages
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(OSError, ValueError, AttributeError):
                 stream.flush()
@@ -308,10 +308,10 @@ def _memory(data: bytes) -> int:
 
 
 def _prepare(log: int) -> int:
-    """What a worker sets up before it serves. The answer is where its stderr goes.
+    """Sets up a worker before it serves. Returns the descriptor for its stderr.
 
-    What Python writes there goes at once; what others do goes to the log first. So what they write
-    at the worker's end, such as an assertion of a kernel, is part of the error.
+    Python's output goes there at once; that of C code goes to the log first. So output at the
+    worker's end, such as an assertion of a kernel, becomes part of the error.
     """
     shown = os.dup(2)
     for stream in (sys.stderr, sys.__stderr__):
@@ -338,8 +338,8 @@ def _prepare(log: int) -> int:
 
 
 def _give_children_signals() -> None:
-    """A process that an operation forks has nothing to say of its worker, and ends by what it is
-    sent, while a worker takes no notice of that. What comes meanwhile waits."""
+    """Gives a process that an operation forks the default handling of signals, which a worker
+    ignores. A signal that arrives during the fork waits."""
     names = ("HUP", "QUIT", "ALRM", "TERM", "USR1", "USR2", "VTALRM", "PROF", "IO")
     numbers = [getattr(signal, "SIG" + one) for one in names]
     forking = threading.local()
@@ -361,7 +361,7 @@ def _give_children_signals() -> None:
 
 
 def _started(news: socket.socket, ordinal: int) -> str:
-    """Called once the worker's device is up: a GPU, or -1. The answer is why it cannot serve."""
+    """Called once the worker's device is up: a GPU, or -1. Returns the reason if it cannot serve."""
     try:
         streams.choose_gpu(ordinal)
         _send(news, "running what @troupe.on_worker_start names")
@@ -375,8 +375,8 @@ def _started(news: socket.socket, ordinal: int) -> str:
 
 
 def main(settings: dict[str, Any]) -> NoReturn:
-    # Has torch.cuda.is_available(), which modules like to ask, look without CUDA: a process that
-    # has used that cannot be forked.
+    # Makes torch.cuda.is_available(), which modules often call, answer without CUDA: a process
+    # that has used CUDA cannot be forked.
     os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
     _core._begin_fork_server()
     faulthandler.enable()  # for crashes during an import

@@ -3,7 +3,7 @@
 namespace troupe::detail {
 
 // Fetching a cache line that another processor has written or read costs some 100 ns. Code that
-// knows ahead what it will touch need not wait for that.
+// knows its next accesses can fetch the lines early, without waiting.
 
 /// Begins to fetch the cache line at `address`, which need not be mapped.
 inline void fetch_for_reading(const void* address) noexcept { __builtin_prefetch(address, 0); }

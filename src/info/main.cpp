@@ -1,4 +1,4 @@
-// `troupe info`: what this installation of Troupe finds on this machine, and what it lacks.
+// `troupe info`: prints the parts that this installation finds on this machine, and those missing.
 
 #include "device/selection/backend_choice.hpp"
 #include "device/selection/locate.hpp"

@@ -503,8 +503,7 @@ TEST(Life, FiftyRestartsLeaveNothingBehind) {
 }
 
 TEST(Life, DevicesThatFollowEachOtherLeaveNothingBehind) {
-  // The allocator maps an arena for a thread where it finds none that is free, up to eight for each
-  // processor.
+  // Otherwise the allocator maps further arenas, up to eight for each processor.
   ::mallopt(M_ARENA_MAX, 1);
   troupe::system system;
   device_config config = permissive();

@@ -7,7 +7,7 @@
 
 namespace troupe::bench::raw {
 
-/// Throws what a call of CUDA answered, if that is no success.
+/// Throws if a CUDA call failed.
 inline void check(cudaError_t code, const char* call) {
   if (code == cudaSuccess) return;
   throw std::runtime_error(std::string(call) + ": " + cudaGetErrorName(code) + ", " +

@@ -84,7 +84,7 @@ struct faulting_processes::shared {
   std::atomic<bool> ready{false};
   std::atomic<int> wanted{0};  // by this process
   std::atomic<kind> what{};
-  std::atomic<int> watched{0};  // by the bystander, which begins to count anew at `about_to`
+  std::atomic<int> watched{0};  // by the bystander, which restarts its count at `about_to`
   std::atomic<int> counted{0};
   std::atomic<double> pause{0};
   std::atomic<int> about_to{0};  // by the process that faults

@@ -8,7 +8,7 @@
 namespace troupe::bench::raw {
 
 /// cuSOLVER on a stream, called as a plain program calls it: f32, column-major, packed, workspace
-/// made before. Each overwrites `a`, and its results with what the routine gives.
+/// allocated before. Each call overwrites `a` and its results.
 class solver {
  public:
   explicit solver(stream& on);

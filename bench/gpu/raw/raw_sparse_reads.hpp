@@ -15,8 +15,8 @@ struct sparse_elements {
   bool is_f64;
 };
 
-/// Enqueues reads of what a product reads once for each element: its index, its value, and x there.
-/// Writes nothing. No product with a vector of a matrix whose columns lie anywhere takes less time.
+/// Enqueues the reads of a matrix-vector product, once for each element: index, value, and x at the
+/// index. Writes nothing. A lower bound on the time of such a product with columns in any order.
 void read_elements(stream& on, const sparse_elements& e);
 
 }  // namespace troupe::bench::raw

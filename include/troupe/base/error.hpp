@@ -24,7 +24,7 @@ enum class errc : std::uint16_t {
 
   // The buffers.
   stale_buffer,       ///< its device has stopped, or its contents were lost
-  tainted_buffer,     ///< what wrote it was lost or failed; overwriting all of it clears the taint
+  tainted_buffer,     ///< its writer was lost or failed; overwriting all of it clears the taint
   frozen_buffer,      ///< a write to a frozen buffer
   foreign_buffer,     ///< the buffer belongs to another device
   out_of_memory,      ///< device or host memory is exhausted or over its limit

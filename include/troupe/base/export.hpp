@@ -1,6 +1,6 @@
 #pragma once
 
-/// Marks what the shared library exports; everything else is hidden.
+/// Marks a symbol that the shared library exports; all others are hidden.
 #if defined(__GNUC__)
 #define TROUPE_EXPORT __attribute__((visibility("default")))
 #else

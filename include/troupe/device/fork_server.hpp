@@ -25,7 +25,7 @@ class TROUPE_EXPORT fork_server {
     std::vector<std::string> environment{};  ///< "NAME=value"
   };
 
-  /// \errors `system_error` where there are no more threads
+  /// \errors `system_error` if no thread can be started
   [[nodiscard]] static result<std::shared_ptr<fork_server>> start(config c);
   ~fork_server();
   fork_server(const fork_server&) = delete;

@@ -16,8 +16,8 @@ enum class intermediate_type : std::uint8_t { f32, f16, bf16 };
 
 /// How a GPU computes a graph. The CPU backend always has pieces.
 enum class graph_engine : std::uint8_t {
-  /// By pieces; once a plan of cuDNN's is compiled, where there is one, by turns, until both are
-  /// timed, and then by the faster of the two.
+  /// By pieces until cuDNN has compiled a plan, if it supports the graph; then by both alternately
+  /// until both are timed; then by the faster of the two.
   automatic,
   pieces,  ///< by kernels of the libraries, one after the other
   plan,    ///< by a plan, for which the request waits

@@ -36,7 +36,7 @@ enum class kind : std::uint8_t {
 };
 inline constexpr int kind_count = static_cast<int>(kind::transpose) + 1;
 
-/// A tensor of a computation: an input, a number, or what a function makes of others. It exists
+/// A tensor of a computation: an input, a number, or the result of a function of others. It exists
 /// while the computation is built.
 class TROUPE_EXPORT node {
  public:

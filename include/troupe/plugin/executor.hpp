@@ -53,9 +53,11 @@ struct operation {
   /// the worker. While it returns false the request waits and other requests run. Null for an
   /// operation that never waits.
   bool (*ready)(const void* request) = nullptr;
-  /// Called when the request has been read, whatever it waits for, and again until it returns true:
-  /// meanwhile the request waits, and those of other lanes run. For what a thread of the library's
-  /// own makes before the request can run, such as a plan that is compiled. It starts that and
+  /// Called when the request has been read, before its dependencies have ended, and again until it
+  /// returns true: meanwhile the request waits, and those of other lanes run. For work that a
+  /// thread
+  /// of the library does before the request can run, such as compiling a plan. It starts that work
+  /// and
   /// returns at once; that thread says for whom it works (`works_for`). `blobs` is that of the
   /// request's lane. Null for an operation that needs none.
   bool (*prepared)(const void* request,

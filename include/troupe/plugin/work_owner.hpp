@@ -16,9 +16,9 @@ struct work_owner {
   [[nodiscard]] TROUPE_EXPORT static work_owner of_this_thread() noexcept;
 };
 
-/// Makes a request the owner of what the calling thread does. If the process crashes meanwhile,
-/// that request fails, and those that wait for others run in the next worker. For threads of a
-/// library: one that compiles a plan for a request, for example.
+/// Makes a request the owner of the calling thread's work. If the process crashes meanwhile, that
+/// request fails, and those that wait for others run in the next worker. For threads of a library,
+/// such as one that compiles a plan for a request.
 class TROUPE_EXPORT works_for {
  public:
   explicit works_for(work_owner owner) noexcept;

@@ -78,7 +78,7 @@ class any_reply {
   }
 
   [[nodiscard]] const request_type& type() const noexcept { return *type_; }
-  /// The reply's value; null where there is none.
+  /// The reply's value; null if the request has none.
   [[nodiscard]] const void* data() const noexcept {
     if (described_) return described_->data();
     return type_->reply_bytes != 0 ? plain_ : nullptr;

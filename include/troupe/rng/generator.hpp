@@ -54,7 +54,7 @@ class generator {
   generator() = default;
   explicit generator(const position& start) noexcept : next_(start) {}
 
-  /// Returns the request with this starting position, and advances by what the request consumes.
+  /// Returns the request with this starting position, and advances by the numbers it consumes.
   template <class R>
   [[nodiscard]] R draw(R request) noexcept {
     request.from = next_;

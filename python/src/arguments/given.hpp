@@ -19,7 +19,7 @@ namespace nb = nanobind;
 /// escaped.
 [[nodiscard]] std::string shown_text(nb::handle value);
 
-/// `repr` of an object, cut where it is long.
+/// `repr` of an object, truncated if it is long.
 [[nodiscard]] std::string short_text(nb::handle value);
 
 /// Throws a TypeError that `what` must be `must`; it is `value`.

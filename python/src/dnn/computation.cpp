@@ -127,9 +127,8 @@ nb::object operate(opcode op, const node& a, nb::handle other, bool reflected) {
 
 void add_node(nb::module_& m) {
   nb::class_<py_node> made(m, "Node",
-                           "A tensor of a computation that is being traced: an input, or what\n"
-                           "operators and the functions of troupe.dnn make of some.");
-  made.def("__repr__", [](const py_node&) { return "<troupe.dnn.Node>"; });
+                           "A tensor of a computation being traced: an input, or the result of\n"
+                           "operators and the functions of troupe.dnn.");
   const auto both = [&](const char* name, const char* reflected, opcode op) {
     made.def(name, [op](const py_node& a, nb::handle b) { return operate(op, a.node, b, false); });
     made.def(reflected,
@@ -264,7 +263,7 @@ nb::object compute(nb::handle device, const computation& what, const nb::tuple& 
                                 .run_limit = duration_of(run_limit),
                                 .quarantine = quarantine};
   sent_request sent = send(*on, actor, std::move(request), options);
-  // Its reply says how it was computed; what it computed is the answer here.
+  // Drops the reply, which says how the graph was computed: the caller gets the outputs.
   future<void> answer = std::move(sent.answer).then([](result<any_reply> r) -> result<void> {
     if (!r) return std::move(r).error();
     return {};

@@ -40,7 +40,7 @@ class call {
       broadcast(one);
   }
 
-  /// Axes from the front; empty where they are not valid, which the request says.
+  /// Axes from the front; empty if they are invalid, which the request then reports.
   void set_axes(const std::vector<std::int64_t>& axes) {
     const auto rank = static_cast<std::int64_t>(extents_.size());
     for (const std::int64_t axis : axes) {

@@ -84,7 +84,7 @@ struct gpu_place {
   std::uintptr_t stream = 0;
 };
 
-// The driver's number of the device of the context that is current here; -1 where there is none.
+// The driver's number of the device of this thread's current context; -1 without a context.
 int current_gpu() {
   static auto* const get = of_driver<int(int*)>("cuCtxGetDevice");
   int ordinal = -1;
@@ -107,7 +107,7 @@ gpu_place place_of(lane_context& where) {
   return {std::max(current_gpu(), 0), reinterpret_cast<std::uintptr_t>(stream)};
 }
 
-/// Makes what the function gets.
+/// Makes the arguments of a call.
 class argument_maker {
  public:
   argument_maker(const python_operation& op, gpu_place where) : op_(op), where_(where) {}
@@ -155,9 +155,11 @@ void flush(const char* stream) {
   if (!done.is_valid()) PyErr_Clear();
 }
 
-// Shows what C code has written to stderr, but for the last bytes, which are to stay. That has a
-// file of its own, so that what it writes at its end becomes part of the error. Others append
-// meanwhile, so what has been shown is not cut off, which might lose that, but made a hole.
+// Shows the output of C code on stderr, except the last `keep` bytes. Stderr goes to a file of its
+// own
+// here, so that the last output becomes part of an error. Other threads append meanwhile, so the
+// part
+// already shown becomes a hole: cutting the file might lose their output.
 void show_output(off_t keep) {
   static std::mutex& one_at_a_time = *new std::mutex;
   const std::lock_guard lock(one_at_a_time);

@@ -152,7 +152,7 @@ const request_type& type_from(nb::handle spec) {
 
 PyObject* kept(nb::handle o) { return o.is_none() ? nullptr : nb::borrow(o).release().ptr(); }
 
-// Anew where the same request is defined again, with another function say.
+// Replaces the function if the same request is defined again.
 void define(nb::handle spec, nb::handle function, nb::handle convert, nb::handle on_stream) {
   registry& all = all_operations();
   const request_type& type = type_from(spec);

@@ -15,8 +15,8 @@ namespace troupe::python {
 
 namespace nb = nanobind;
 
-/// An operation that is a function of Python: its request, made at run time from what the function
-/// declares, and, in a worker, the function. There for good.
+/// An operation that is a function of Python: its request, made at run time from the function's
+/// declaration, and, in a worker, the function. Never destroyed.
 struct python_operation {
   struct argument {
     field_view field;
@@ -31,7 +31,7 @@ struct python_operation {
   std::vector<argument> arguments;
   PyObject* names = nullptr;      ///< a tuple of the arguments' names
   PyObject* function = nullptr;   ///< null in a program that only asks
-  PyObject* convert = nullptr;    ///< makes what the function gets of a view; may be null
+  PyObject* convert = nullptr;    ///< makes a function's argument of a view; may be null
   PyObject* on_stream = nullptr;  ///< calls the function with a GPU's stream as the current one
   bool has_required = false;
 };

@@ -13,7 +13,7 @@
 namespace troupe::python {
 namespace {
 
-// Fewer bytes may be what the function has written.
+// Fewer bytes may equal the function's results by chance.
 constexpr std::size_t least_bytes = 4;
 
 void expect(int code, const char* call) {

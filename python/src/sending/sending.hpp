@@ -17,7 +17,7 @@ namespace troupe::python {
 
 struct device_handle;
 
-/// A request that waits to be sent, and then where it is.
+/// A request in the queue, and its state once sent.
 class queued_request {
  public:
   queued_request(const library_actor& to, any_request request, const request_options& options)
@@ -39,7 +39,7 @@ class queued_request {
   request_handle sent_;
 };
 
-/// The queue of a device. A thread sends what is in it, in order; it ends when there is no more.
+/// The queue of a device. A thread sends its requests in order, and ends when the queue is empty.
 class sending_queue : public std::enable_shared_from_this<sending_queue> {
  public:
   /// Acquire: requests that left the queue have been sent.

@@ -1,4 +1,4 @@
-"""What the sweeps beside PyTorch share: tensors drawn for both, and how far results may be apart."""
+"""Helpers of the sweeps beside PyTorch: tensors drawn for both, and tolerances of results."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ def where():
 
 
 def in_torch(tensor):
-    """What a tensor holds, as one of PyTorch in f64."""
+    """A tensor's elements as a PyTorch tensor in f64."""
     return torch.from_numpy(np.ascontiguousarray(tensor.numpy().astype("f8"))).to(where())
 
 

@@ -108,7 +108,7 @@ def test_a_poisonous_call_is_known_by_its_set(service):
     with pytest.raises(troupe.Poisonous):
         service.py.ends(weights="fatal").result()
     service.bind("fatal", {"w": np.ones(3)})
-    with pytest.raises(troupe.DeviceFault):  # other weights, as far as anybody knows
+    with pytest.raises(troupe.DeviceFault):  # the device must assume other weights
         service.py.ends(weights="fatal").result()
     service.forgive_all()
 

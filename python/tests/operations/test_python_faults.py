@@ -144,7 +144,7 @@ def test_the_crash_of_a_child_is_the_childs(service, rng):
         y = _bad(service, load, "child crashes").result(timeout=30)
         np.testing.assert_array_equal(y.numpy(), load.a)
     assert service.generation == generation
-    # Nothing of it is in what a later crash says.
+    # A later crash's message contains none of its output.
     with pytest.raises(troupe.DeviceFault) as caught:
         _bad(service, load, "segfault").result(timeout=30)
     assert str(caught.value).count("Fatal Python error") == 1

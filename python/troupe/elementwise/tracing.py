@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # Constants that a function refers to: not only the value, but also its attributes never change.
 _CONSTANT_MODULES = {"troupe", "troupe.elementwise", "numpy", "math"}
 _NUMPY_CONSTANT = ("ufunc", "float", "type", "_DTypeMeta")
-# Builtins that find what is not among a function's own names.
+# Builtins that reach names which the function's code does not list.
 _SEARCHING = {"eval", "exec", "globals", "locals", "vars", "__import__", "input", "open", "id"}
 _IMPORT = opcode.opmap["IMPORT_NAME"]
 _PLAIN = (int, str, bytes, bool, type(None), Function)
@@ -81,7 +81,7 @@ def count_of(f: Callable[..., Any]) -> int:
 
 
 def _key_of(f: Any, outer: tuple[Any, ...] = ()) -> Any:
-    """What a Python function does depends on nothing else."""
+    """A key of everything that a Python function's result depends on."""
     if type(f) is not types.FunctionType or f in outer:
         raise _Changeable
     outer = (*outer, f)

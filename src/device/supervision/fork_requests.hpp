@@ -30,8 +30,8 @@ struct fork_server::parts {
 
   /// Exists as long as the worker is wanted or in use.
   using worker_token = std::shared_ptr<const void>;
-  /// Whether a worker may wait until the sources are checked, and reloaded if they have changed. A
-  /// worker that everything waits for is forked from what is loaded.
+  /// True if a worker may wait until the sources are checked, and reloaded if they have changed. A
+  /// worker that requests already wait for is forked from the modules loaded so far.
   enum class urgency : std::uint8_t { can_wait, at_once };
 
   [[nodiscard]] result<void> begin();

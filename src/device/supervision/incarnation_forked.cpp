@@ -35,8 +35,8 @@ constexpr std::size_t most_descriptors = 2;
 constexpr std::size_t most_read = std::size_t{1} << 20;
 // Prints this many consecutive lines that differ in numbers only; summarises the rest.
 constexpr std::size_t most_alike = 3;
-// A worker says at once where it is. On an overloaded machine that takes a while; a stopped process
-// never answers.
+// A worker reports its position at once. On an overloaded machine that takes a while; a stopped
+// process never answers.
 constexpr auto longest_answer = 1s;
 constexpr auto between_looks = 200us;
 

@@ -247,7 +247,7 @@ void incarnation::protect(const frozen_range& range, bool read_only) {
 
 void incarnation::ping() {
   const wire::plain_message message{.kind = wire::control::ping, .id = ++pings_sent_};
-  // A worker that cannot be reached does not answer, and is noticed by that.
+  // An unreachable worker does not answer; the missing answer shows it.
   (void)send(message);
 }
 

@@ -119,7 +119,7 @@ void supervisor::lose_active(sign_of_loss sign) {
   }
 }
 
-// Fills in the cause from the exit of its process and what it left.
+// Fills in the cause from the exit status of its process and the records it left.
 void supervisor::explain_end(const incarnation& worker, const os::exit_report& report,
                              sign_of_loss& sign) {
   explain_by_exit(parts_.completions, *worker.segment(), report, sign);

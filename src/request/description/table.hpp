@@ -222,11 +222,11 @@ template <class T>
   return f.otherwise;
 }
 
-/// True where a failure with this code, of a request that had begun, leaves what it writes defined.
+/// True if a failure with this code, of a request that had begun, leaves its outputs defined.
 [[nodiscard]] bool keeps_outputs(const description_table& t, const void* request,
                                  errc code) noexcept;
 
-/// True where a field has its default value; of a tensor or a list, where there is none.
+/// True if a field has its default value: for a tensor null, for a list empty.
 [[nodiscard]] bool is_default(const description_table& t, const field& f,
                               const void* request) noexcept;
 

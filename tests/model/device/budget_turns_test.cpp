@@ -88,7 +88,7 @@ TEST_F(DeviceTurns, WhatALossTurnsOutNotToCostIsGivenBack) {
   EXPECT_EQ(core_->watch().state(), device_state::stopped);
 }
 
-// Of two suspects one runs alone and ends its worker again: so it ended the first one, too.
+// One of two suspects runs alone and ends its worker again: so it ended the first one, too.
 TEST_F(DeviceTurns, ALossWhoseCulpritIsFoundLaterCostsNoBudget) {
   make({.standby = false, .restarts = {.restarts = 1}, .backoff = {.initial = 0ms}});
   for (std::int64_t number = 0; number < 3; ++number) {

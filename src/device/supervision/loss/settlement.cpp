@@ -190,7 +190,7 @@ std::optional<error> settlement::end_of(verdict v, std::uint16_t slot, bool culp
     case verdict::culprit:
       if (!what.by_run_limit) {
         note_fault(slot);
-        // It ran when an earlier worker was lost, too, and was one of several suspects then.
+        // It was also one of several suspects when an earlier worker was lost.
         if (r.kills > 0) refunds_.push_back(r.suspected_at);
       }
       end = why;

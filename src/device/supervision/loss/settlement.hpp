@@ -43,7 +43,7 @@ class settlement {
     bool explained = false;
     /// An earlier fault of the device that none of its suspects has caused.
     std::optional<error> unexplained{};
-    /// The losses of these times turn out to cost no budget.
+    /// Times of earlier losses that turn out to cost no budget.
     std::vector<clock::time_point> refunds{};
   };
 

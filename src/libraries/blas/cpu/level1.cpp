@@ -52,7 +52,7 @@ void axpby_half(const blas::axpby& r) {
   }
 }
 
-// By hand: OpenBLAS reads what has a factor of 0.
+// Own loops: OpenBLAS reads a vector even if its factor is 0.
 result<void> run_axpby(const blas::axpby& r, lane_context&) {
   if (r.y.type() == dtype::f16) axpby_half<f16>(r);
   if (r.y.type() == dtype::bf16) axpby_half<bf16>(r);

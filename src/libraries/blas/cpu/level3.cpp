@@ -98,8 +98,8 @@ any_tensor vector_at(const any_tensor& t, const std::byte* first, int dimension)
                              stride);
 }
 
-/// A product of one row or one column as that of a matrix and a vector, for which OpenBLAS takes a
-/// quarter of the time; false where there is none, or the vector would have to be conjugated.
+/// Computes a product of one row or one column as a matrix-vector product, which takes OpenBLAS a
+/// quarter of the time. False if the shape is another, or the vector would have to be conjugated.
 bool multiply_vector(const product& p, const std::byte* a, const std::byte* b, std::byte* c) {
   const int rows = p.c.rank() - 2;
   const auto plain = [&](blas::op op) { return op == blas::op::none || !is_complex(p.c.type()); };

@@ -1,8 +1,8 @@
-// OpenBLAS takes a buffer of addresses for each of its threads and for each call that runs, and
-// where there are none left it tries again for ever: under a limit of addresses (`ulimit -v`) a
-// product would never end, and the plugin never be loaded. So the linker puts these in front of
-// three functions. Who would try in vain gets an exception, as from any allocation; it passes
-// through OpenBLAS before that has taken anything.
+// OpenBLAS takes a buffer of addresses for each of its threads and for each running call. When no
+// addresses are left it retries for ever: under a limit of addresses (`ulimit -v`) a product would
+// never end, and the plugin never be loaded. So the linker puts these in front of three functions.
+// A caller that would retry in vain gets an exception, as from any allocation; it passes through
+// OpenBLAS before OpenBLAS has taken anything.
 
 #include "libraries/blas/openblas/openblas_memory.hpp"
 

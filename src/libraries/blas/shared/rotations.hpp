@@ -129,13 +129,14 @@ struct modified_rotation {
   }
 };
 
-/// Brings d between 2^−24 and 2^24 by factors of 2^24, and the row of the matrix with it; answers
-/// the factor for what the row gives.
+/// Scales d into the range from 2^−24 to 2^24 by factors of 2^24, and its row of the matrix to
+/// match;
+/// answers the factor by which the row's result changes.
 template <class R>
 constexpr R rescale(R& d, modified_rotation<R>& h, R& first, R& second) noexcept {
   constexpr R step = 4096;
   R factor = 1;
-  // An infinity stays where it is.
+  // Infinities are not scaled.
   while (d != 0 && d - d == 0 &&
          (magnitude(d) <= 1 / (step * step) || magnitude(d) >= step * step)) {
     h.state_all();

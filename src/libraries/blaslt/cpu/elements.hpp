@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <limits>
 
-/// Elements of the types that products take, one at a time, as what they are computed in: exact
-/// there, and rounded once on the way back.
+/// Converts single elements of the types of products to the type they are computed in, which is
+/// exact, and back, which rounds once.
 namespace troupe::cpu {
 
 /// The element at `index` from `first` on. `Real` is float, or double for f64.

@@ -56,7 +56,7 @@ class mask_bits {
   bool row_major_;
 };
 
-/// From sums to what is stored, for one product of a batch.
+/// Turns the sums of one product of a batch into its result.
 template <class Real>
 struct finished_product {
   const blaslt::matmul& r;

@@ -25,7 +25,7 @@ enum class arithmetic : std::uint8_t {
 struct combination {
   dtype a, b, c, d;
   arithmetic computed;
-  dtype bias;  ///< and the gradient of one; of no meaning where there are no epilogues
+  dtype bias;  ///< and of its gradient; unused without epilogues
 
   [[nodiscard]] constexpr bool takes(dtype left, dtype right, dtype out) const noexcept {
     return a == left && b == right && d == out;

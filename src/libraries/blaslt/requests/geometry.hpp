@@ -75,8 +75,9 @@ struct column_major_product {
 [[nodiscard]] inline std::int64_t distance_of(const any_tensor& t) noexcept {
   return t.rank() == 3 && t.extent(0) > 1 ? t.stride(0) : 0;
 }
-/// The order in which a factor is taken if it lies in both: k contiguous where cuBLASLt needs it,
-/// and transposed where it is conjugated.
+/// The order of a factor whose view fits both: k contiguous for types for which cuBLASLt requires
+/// it,
+/// and transposed if it is conjugated.
 [[nodiscard]] inline blas::order preferred_order(const matmul& r, bool is_a,
                                                  blas::order of_d) noexcept {
   const blas::op op = is_a ? r.op_a : r.op_b;

@@ -32,8 +32,8 @@ struct open_step {
   std::vector<future<void>> appends{};  ///< one for each layer that has been
 };
 
-/// The pages of a cache and who has them. `mutex_` guards all that changes; requests are sent, and
-/// waited for, without it. A sequence in an open step is changed by that step alone.
+/// The pages of a cache and their owners. `mutex_` guards all mutable state; requests are sent and
+/// awaited without it. A sequence in an open step is changed by that step alone.
 class kv_pages : public std::enable_shared_from_this<kv_pages> {
  public:
   [[nodiscard]] static result<std::shared_ptr<kv_pages>> make(const device& on,
@@ -47,8 +47,9 @@ class kv_pages : public std::enable_shared_from_this<kv_pages> {
   [[nodiscard]] future<void> append(open_step& step, std::int64_t layer, const any_tensor& k,
                                     const any_tensor& v);
   [[nodiscard]] result<void> commit(open_step& step);
-  /// Gives back what the step has taken once its requests have ended: until then one may be lost,
-  /// and its rows be set to zero. Waits for nothing.
+  /// Gives back the pages of the step once its requests have ended: until then one may be lost and
+  /// its
+  /// rows be set to zero. Does not block.
   void abandon(std::unique_ptr<open_step> step);
 
   [[nodiscard]] result<std::int64_t> length(kv_sequence one) const;

@@ -14,7 +14,7 @@ using dnn::convolution_of;
 using by_library = result<bool> (*)(const dnn::convolution&, const epilogue&, lane_context&);
 using by_loops = result<void> (*)(const dnn::convolution&, const epilogue&, lane_context&);
 
-/// By oneDNN where it has a kernel, unless TROUPE_DNN is `loops`: then all is by our own.
+/// Uses oneDNN if it has a kernel, and own loops otherwise or if TROUPE_DNN is `loops`.
 result<void> run(by_library library, by_loops loops, const dnn::convolution& c,
                  const epilogue& after, lane_context& lane) {
   if (uses_onednn() && !c.empty()) {

@@ -8,8 +8,8 @@
 #include <concepts>
 #include <cstdint>
 
-/// Elements as what they are computed in, and back. Written so that loops of them can be
-/// vectorised.
+/// Converts elements to the type they are computed in, and back. Loops over these functions
+/// vectorise.
 namespace troupe::cpu {
 
 /// The type of sums of an element type; integers modulo 2³².

@@ -41,7 +41,7 @@ void describe_sums(description<R>& d, any_tensor R::* x) {
   d.value("tuning", &R::tuning, "how a GPU's engine is chosen");
 }
 
-/// y, what follows the sums in it, and these.
+/// Describes y and the epilogue's fields.
 template <class R>
 void describe_result(description<R>& d, const convolution_extents& e) {
   d.updates("y", &R::y, {e.n, e.k, e.out}, "result")

@@ -79,7 +79,8 @@ struct rnn_shape {
   return rnn_shape::of(r.network, r.steps, r.batch, r.input);
 }
 
-/// Whether sizes of the weights can be computed: for what is asked before a request is checked.
+/// True if the sizes of the weights can be computed; for questions asked before a request is
+/// checked.
 [[nodiscard]] constexpr bool in_range(const rnn_network& n) noexcept {
   return n.hidden >= 1 && n.hidden <= most_rnn_features && n.projection >= 0 &&
          n.projection <= most_rnn_features && n.layers >= 1 && n.layers <= most_rnn_layers;

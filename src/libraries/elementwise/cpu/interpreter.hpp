@@ -52,7 +52,7 @@ class interpreter {
     const std::byte* const* c = nullptr;
     std::optional<std::size_t> output{};  ///< the operand that may take the value at once
   };
-  /// A uniform value that elements use, and where it is repeated.
+  /// A uniform value that elements use, and the destination of its copies.
   struct repeated_value {
     const std::byte* from = nullptr;
     std::byte* to = nullptr;

@@ -79,7 +79,7 @@ void broadcast(space& s, const any_tensor& t) noexcept {
   }
 }
 
-/// Which axes make a row, and which inputs are the same for it; what is wrong, else nothing.
+/// Finds the axes of a row and the inputs that are constant along it; answers an error, or nothing.
 std::optional<error> add_rows(space& s, std::span<const any_tensor> inputs,
                               std::span<const std::int64_t> axes) {
   for (std::size_t i = 0; i < inputs.size(); ++i) {

@@ -206,7 +206,7 @@ void binder::bind(std::size_t i) {
   }
 }
 
-// Appends what computing `n` takes, operands first, but what is there already.
+// Appends the instructions that `n` needs, operands first, without those already in the list.
 void binder::need(std::vector<std::uint16_t>& list, std::vector<bool>& there, std::uint16_t n) {
   if (there[n]) return;
   const typed_instruction& one = at(n);

@@ -251,7 +251,7 @@ OPERATION double to_f64(T a) {
 OPERATION float unsigned_to_f32(i64 a) { return (float)(u64)a; }
 OPERATION double unsigned_to_f64(i64 a) { return (double)(u64)a; }
 
-// The float whose last bit is set where any is lost; what is too large for one stays so.
+// Rounds to odd: sets the last bit if any bit is lost; a value too large for a float remains so.
 OPERATION float rounded_to_odd(double a) {
 #ifdef __CUDACC__
   const float toward_zero = __double2float_rz(a);

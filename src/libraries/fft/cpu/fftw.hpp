@@ -46,7 +46,7 @@ template <class Real>
 [[nodiscard]] fftw_plan_of<Real> plan_for(const fft::transform& t, std::byte* in, std::byte* out,
                                           input afterwards);
 
-/// Runs a plan of `t` on memory that is as aligned as what the plan was asked for.
+/// Runs a plan of `t` on memory aligned like the memory that the plan was made for.
 template <class Real>
 void run(const fftw_plan_of<Real>& plan, const fft::transform& t, std::byte* in, std::byte* out);
 

@@ -83,7 +83,7 @@ bool repeats(const fft::transform& t) noexcept {
   return found;
 }
 
-/// A request and where it is transformed: in its operands, or in workspace.
+/// A request and the memory it is transformed in: its operands, or workspace.
 template <class Real>
 class transformation {
  public:

@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <type_traits>
 
-/// How a transform lies in memory, without its addresses. Shared by validation and the backends, so
-/// that what is accepted and what is executed cannot differ.
+/// The layout of a transform in memory, without addresses. Validation and the backends share it, so
+/// that every accepted request is one that they can execute.
 namespace troupe::fft {
 
 enum class kind : std::uint8_t { c2c, r2c, c2r };
@@ -180,7 +180,7 @@ template <class Request>
   return t;
 }
 
-/// True where a valid request writes what it reads. Looks at nothing that a broken one may have.
+/// True if a valid request works in place. Reads only fields that an invalid request has as well.
 [[nodiscard]] inline bool in_place(const any_tensor& in, const any_tensor& out) noexcept {
   return in.address() == out.address();
 }

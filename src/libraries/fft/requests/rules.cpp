@@ -49,7 +49,7 @@ void refuse(argument_checks& check, const function_field& f, error why) {
   });
 }
 
-/// The function by itself, and the shapes of what it reads.
+/// Checks the function alone, and the shapes of its operands.
 void function_fits(argument_checks& check, const function_field& f) {
   if (auto valid = f.what.check(); check.good() && !valid) {
     check.rule(false, valid.error().code,
@@ -72,7 +72,7 @@ void function_fits(argument_checks& check, const function_field& f) {
   }
 }
 
-/// The function for the types of what it reads and writes.
+/// Checks the function with the types of its inputs and its output.
 void types_fit(argument_checks& check, const function_field& f, dtype precision) {
   if (!check.good() || !given(f.what)) return;
   const dtype number = number_type(precision, f.complex);
@@ -102,7 +102,7 @@ void plain_side_fits(argument_checks& check, const function_field& plain,
   });
 }
 
-/// Operands share no element with what is written. `in` is, where a c2r works in place.
+/// Operands overlap neither out nor, for a c2r in place, in.
 void operands_apart(argument_checks& check, const function_field& f, const operand& in,
                     const operand& out) {
   for (std::size_t i = 0; check.good() && i < f.operands.size(); ++i) {

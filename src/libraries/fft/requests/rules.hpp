@@ -24,7 +24,7 @@ inline constexpr std::string_view lengths_rule =
 inline constexpr std::string_view in_place_rule =
     "out is apart from in, or the real rows lie on the complex ones, number on number";
 
-/// An operand of a transform, what it is made of, and the function between both.
+/// An operand of a transform, its kind of numbers, and the function between both.
 struct side {
   operand what;
   bool complex = true;
@@ -52,8 +52,8 @@ void describe_functions(description<Request>& d) {
       .only_where(d.given(&Request::store));
 }
 
-/// The functions are valid for what they read and write, and say together with the operands what
-/// the transform computes in.
+/// Checks that the functions are valid for their inputs and outputs, and that together with the
+/// operands they fix the precision of the transform.
 template <class Request>
 argument_checks& functions_fit(argument_checks& check, const Request& r, bool complex_in,
                                bool complex_out);

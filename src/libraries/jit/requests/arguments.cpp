@@ -34,7 +34,7 @@ std::int64_t pack(const code& c) noexcept {
                                    static_cast<std::uint64_t>(c.size) << size_at);
 }
 
-// Nothing for bits that cannot be.
+// Nothing for an invalid code.
 std::optional<code> unpack(std::int64_t packed) noexcept {
   const auto bits = static_cast<std::uint64_t>(packed);
   const std::uint64_t kind = bits & byte_mask;

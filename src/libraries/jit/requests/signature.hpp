@@ -16,8 +16,8 @@ class signature {
     std::string text;  ///< "float const*"
     bool pointer = false;
     bool to_const = false;
-    /// The element type of a number, or of what a pointer points to; nothing for types that are no
-    /// element type of ours.
+    /// The element type of a number or of a pointer's target; nothing for types that Troupe has no
+    /// element type for.
     std::optional<dtype> type{};
     bool any_byte = false;  ///< `char`, which may be meant with or without a sign
     bool map = false;       ///< a CUtensorMap

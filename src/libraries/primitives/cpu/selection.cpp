@@ -15,14 +15,14 @@ struct wide_element {
   friend bool operator==(const wide_element&, const wide_element&) = default;
 };
 
-/// Calls `f` with what has the type's width and compares by bits.
+/// Calls `f` with a value that has the type's width and compares by its bits.
 template <class F>
 auto with_element(dtype type, F f) {
   if (size_of(type) == 16) return f(wide_element{});
   return with_key(type, f);
 }
 
-/// Writes the number to `count`, where that is given, and answers it.
+/// Answers the number, and writes it to `count` if that is given.
 result<std::int64_t> answer(std::int64_t number, const any_tensor& count, std::int64_t capacity) {
   if (!count.null()) *count.data<std::int64_t>() = number;
   if (number <= capacity) return number;

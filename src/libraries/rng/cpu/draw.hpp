@@ -25,7 +25,7 @@ engine_cache<Engine>& cache_of() {
 /// Draws an element of `to` after the other, in row-major order whatever the strides.
 template <class Sampler, class Source>
 void draw_elements(const any_tensor& to, const Sampler& sampler, Source& source) {
-  // The loops keep the order of what they store into: numbers, as if the elements lay packed.
+  // The loops iterate in the order of their target: here numbers, as if the elements lay packed.
   const elementwise::strided_loops loops(
       to, any_tensor::unowned(nullptr, dtype::u8, shape(to.extents())));
   if (loops.empty) return;

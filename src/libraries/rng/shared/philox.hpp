@@ -62,8 +62,8 @@ constexpr words<4> philox_block(std::uint64_t seed, std::uint64_t subsequence,
       seed);
 }
 
-/// As many words as one element needs that rejects what it draws: a philox stream of its own, which
-/// the four words that it was given number.
+/// An unlimited supply of words for one element that uses rejection: a philox stream of its own,
+/// numbered by the four words it was given.
 class ticket_stream {
  public:
   constexpr explicit ticket_stream(const words<4>& ticket) noexcept

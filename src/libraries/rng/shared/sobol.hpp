@@ -38,7 +38,7 @@ constexpr Integer sobol_coordinate(const Integer* row, std::uint64_t point) noex
   return coordinate;
 }
 
-/// A coordinate as the most significant of `Count` words, or its own where there is one.
+/// A coordinate as the most significant of `Count` words, or as its own width if that is one word.
 template <std::size_t Count, class Integer>
 constexpr words<Count> sobol_words(Integer coordinate) noexcept {
   words<Count> made;

@@ -88,7 +88,7 @@ struct oriented {
   }
 };
 
-/// Calls `f` with a value of the C++ type of `type`, and answers what it answers.
+/// Calls `f` with a value of the C++ type of `type`, and answers the result.
 template <class F>
 [[nodiscard]] result<void> with_classic_type(dtype type, F f) {
   result<void> done;

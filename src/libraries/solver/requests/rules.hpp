@@ -12,12 +12,12 @@ namespace troupe::solver {
 
 inline constexpr std::initializer_list<dtype> solver_types = {dtype::f32, dtype::f64, dtype::c64,
                                                               dtype::c128};
-/// Types of a matrix, of what is real about it (singular values), and of two more like it.
+/// Types of a matrix, of its real results (singular values), and of two more tensors like it.
 [[nodiscard]] const type_rows& matrix_and_real_rows();
 /// Types of a matrix, and of three complex tensors of its precision.
 [[nodiscard]] const type_rows& matrix_and_complex_rows();
 
-/// As many leading extents as matrices leave room for.
+/// Leading extents of a batch: as many as the rank limit leaves beside a matrix.
 template <class R>
 [[nodiscard]] extent batch_of(description<R>& d) {
   return d.sizes("batch", 0, max_rank - 2);

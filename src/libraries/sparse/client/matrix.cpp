@@ -5,7 +5,7 @@
 namespace troupe {
 namespace {
 
-// Extents of tensors that are not what they should be are refused later, by the requests.
+// The requests refuse tensors with wrong extents later.
 std::int64_t extent_of(const any_tensor& t, int dimension) noexcept {
   return dimension < t.rank() ? t.extent(dimension) : 0;
 }

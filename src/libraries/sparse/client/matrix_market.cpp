@@ -42,7 +42,7 @@ class words {
     skip();
     return word;
   }
-  /// A number; nothing is changed where there is none.
+  /// Reads a number; leaves `to` unchanged if there is none.
   template <class T>
   [[nodiscard]] bool number(T& to) noexcept {
     std::string_view word = next();

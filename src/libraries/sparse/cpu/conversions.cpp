@@ -110,7 +110,7 @@ struct found_element {
   std::int64_t from;
 };
 
-/// Sorts by one of the two, which is below `extent`, and keeps the order of what is equal.
+/// A stable sort by one of the two indices, which is below `extent`.
 void sort_by(std::int64_t found_element::* key, std::int64_t extent,
              std::vector<found_element>& elements, std::vector<found_element>& other) {
   std::vector<std::int64_t> begins(static_cast<std::size_t>(extent) + 1);

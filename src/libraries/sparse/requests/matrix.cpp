@@ -12,7 +12,7 @@
 namespace troupe {
 namespace {
 
-/// A number of one of the matrix's tensors that must be what the matrix says.
+/// Checks an extent of one of the matrix's tensors against the value that the matrix implies.
 void check_extent(argument_checks& check, std::string_view what, std::int64_t found,
                   std::int64_t expected, std::string_view because) {
   check.rule(found == expected, errc::shape_mismatch, [&] {

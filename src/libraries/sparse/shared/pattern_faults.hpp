@@ -35,7 +35,7 @@ enum class pattern_claim : std::uint8_t {
   order,   ///< and its row in order, and only once
 };
 
-/// The checks of a pattern, numbered so that the first one that finds a fault says what is wrong.
+/// The checks of a pattern, numbered; the first one that finds a fault gives the error.
 class pattern_checks {
  public:
   constexpr pattern_checks(const pattern& of, pattern_claim claim) noexcept
@@ -75,7 +75,7 @@ class pattern_checks {
       return {.what = kind::last_offset, .value = here, .other = p_.slots};
     return {};
   }
-  /// Precondition for what it finds to count: no check of an offset found anything.
+  /// The result counts only if no check of an offset found a fault.
   [[nodiscard]] constexpr pattern_fault slot(std::int64_t k) const noexcept {
     std::int64_t major = k;
     std::int64_t before = k - 1;  // the slot before in the same row, if not negative

@@ -42,7 +42,7 @@ void operators_fit(argument_checks& check, const any_tensor& d,
   }
 }
 
-/// The modes fit; nothing is summed; what is computed in place has the modes of d.
+/// The modes fit; nothing is summed; an operand that overlaps d has the modes of d.
 template <class R>
 void modes_fit(argument_checks& check, const R& r, std::initializer_list<one_operand> operands) {
   if (!check.good()) return;

@@ -47,16 +47,17 @@ struct equation {
   std::string result;
 };
 
-/// \errors `invalid_argument` for what is no list of modes, with its position; for another number
-/// of lists; for a mode that the result names twice, or that no operand has unless it `may_repeat`
+/// \errors `invalid_argument` for text that is not a list of modes, with its position; for a wrong
+/// number of lists; for a mode twice in the result, or in no operand unless it `may_repeat`
 [[nodiscard]] result<equation> parse(std::string_view text, std::size_t operands,
                                      bool may_repeat = false);
 
-/// The extent of each mode; 1 for those that there are not.
+/// The extent of each mode; 1 for modes that do not occur.
 class mode_extents {
  public:
   mode_extents() noexcept { extents_.fill(1); }
-  /// \errors `shape_mismatch` for a rank or an extent, naming the mode and where it is what
+  /// \errors `shape_mismatch` for a rank or an extent, naming the mode and the tensors that
+  /// disagree
   [[nodiscard]] static result<mode_extents> of(const equation& e,
                                                std::span<const any_tensor* const> operands,
                                                std::span<const std::string> names);
@@ -80,7 +81,7 @@ struct named_tensors {
   equation modes;
   mode_extents extents;
 
-  /// Without `d`, which is not there yet where it is to be allocated, nothing is said of it.
+  /// Does not check d if `d` is null, because it is still to be allocated.
   /// \errors those of `parse` and of `mode_extents`
   [[nodiscard]] static result<named_tensors> of(std::string_view text,
                                                 std::span<const any_tensor* const> operands,

@@ -46,7 +46,7 @@ class every_order {
   }
 
   [[nodiscard]] bool exists() const noexcept { return best_.back().cost < never; }
-  /// Adds the steps for a subset; answers the number of what they make.
+  /// Adds the steps for a subset; answers the number of the tensor that they make.
   std::size_t add_steps(std::size_t s, std::vector<contraction_path::step>& steps) const {
     if (std::has_single_bit(s)) return static_cast<std::size_t>(std::countr_zero(s));
     const std::size_t left = add_steps(best_[s].left, steps);

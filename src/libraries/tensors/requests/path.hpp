@@ -8,13 +8,13 @@
 
 namespace troupe::tensors {
 
-/// In which order tensors are contracted, two at a time.
+/// The order in which tensors are contracted, two at a time.
 struct contraction_path {
-  /// Numbers of tensors: first the operands, then what each step makes.
+  /// Numbers of tensors: first the operands, then the result of each step.
   struct step {
     std::size_t left;
     std::size_t right;
-    mode_set made;  ///< modes of what it makes: those that others or the result have
+    mode_set made;  ///< modes of the step's result: those that others or the final result have
   };
   std::vector<step> steps;  ///< one fewer than there are operands
 

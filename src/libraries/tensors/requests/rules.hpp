@@ -30,7 +30,7 @@ template <class R>
   return found;
 }
 
-/// The extents of d where it is left out.
+/// The extents of d if the request leaves d out.
 template <class R>
 void derive_result(const R& r, std::vector<std::int64_t>& extents) {
   if (auto found = named(r, true)) extents = found->result_extents();

@@ -30,7 +30,7 @@ struct machine {
   double flops_per_ns;       ///< in f32
   double half_flops_per_ns;  ///< in f16 and bf16
   double call_ns;            ///< for one product or copy, however small
-  std::int64_t tile;         ///< a product with fewer rows or columns wastes what it lacks
+  std::int64_t tile;         ///< a product with fewer rows or columns wastes the difference
   bool widens;               ///< has no products of f16 and bf16: they are copied to f32 first
   bool dots;                 ///< a product of one row and one column is faster than a reduction
   library_use library = library_use::never;
@@ -48,7 +48,7 @@ struct named_place {
 struct target {
   named_place d;
   std::optional<named_place> c{};  ///< there if beta is not zero
-  bool in_place = false;           ///< c, or what is moved, and d are one view
+  bool in_place = false;           ///< d is the same view as c or as the moved operand
   scalar alpha = 1;
   scalar beta = 0;
 };
@@ -74,7 +74,7 @@ class planner {
   void map(std::span<const named_place> inputs, const named_place& d, elementwise::function what);
   /// Rows along the modes that d lacks.
   void rows(std::span<const named_place> inputs, const named_place& d, elementwise::function what);
-  /// d = beta · c, where there is nothing to add.
+  /// d = beta · c, for a sum without terms.
   void scale(const target& to);
   /// d = alpha · op(a) + beta · c, over the modes that d lacks.
   void reduce(const named_place& a, reduction op, const target& to);

@@ -24,7 +24,7 @@ target target_of(planner& p, const R& r, std::string_view modes, int c, int d) {
   return to;
 }
 
-/// True where there is nothing to sum.
+/// True if the sum has no terms.
 bool adds_nothing(const named_tensors& tensors, const scalar& alpha) {
   mode_set summed = 0;
   for (const std::string& one : tensors.modes.operands)

@@ -190,7 +190,7 @@ void dots(const T* a, std::int64_t a_step, const T* b, std::int64_t b_step, T* c
 template <class T>
 constexpr T minus_infinity = -std::numeric_limits<T>::infinity();
 
-/// A vector of one row of a block; where it is masked, `otherwise`.
+/// A vector of scores of one row of a block; `otherwise` at masked positions.
 template <class T>
 [[gnu::always_inline]] inline vec<T> unmasked(vec<T> x, std::int64_t key, std::int64_t column,
                                               const tile_masks<T>& masks, T otherwise) noexcept {

@@ -76,8 +76,8 @@ template <dnn::attention_request R>
   return made;
 }
 
-/// Reads lengths, and checks them and what offsets and tables lead to.
-/// \errors `invalid_argument` with what is wrong
+/// Reads the lengths, and checks them and all that offsets and tables point to.
+/// \errors `invalid_argument`, naming the fault
 template <dnn::attention_request R>
 [[nodiscard]] result<sequence_lengths> read_lengths(const R& r);
 extern template result<sequence_lengths> read_lengths(const dnn::attention_forward& r);

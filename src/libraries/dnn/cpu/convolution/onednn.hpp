@@ -2,9 +2,9 @@
 
 #include "libraries/dnn/cpu/implicit_product.hpp"
 
-/// Convolutions by oneDNN, which is faster where it has kernels: f32 and, on processors with
-/// instructions for it, bf16, channels-first and channels-last. Each answers false where it has
-/// none: nothing has been done then, and our own loops do it.
+/// Convolutions by oneDNN, which is faster if it has a kernel: for f32 and, on processors with the
+/// instructions, bf16, channels-first and channels-last. Each function answers false, with nothing
+/// done, if there is no kernel; our own loops run then.
 namespace troupe::cpu {
 
 [[nodiscard]] result<bool> onednn_forward(const dnn::convolution& c, const epilogue& after,

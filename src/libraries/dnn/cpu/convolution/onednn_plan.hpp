@@ -8,8 +8,8 @@
 
 namespace troupe::cpu {
 
-/// An activation that is not in plans but done to their results: oneDNN makes 0 of NaN in relu, and
-/// loses the digits of elu and softplus where they are small.
+/// True for an activation that is applied to a plan's results, not by the plan: oneDNN's relu turns
+/// NaN into 0, and its elu and softplus lose digits of small results.
 [[nodiscard]] constexpr bool follows_plan(dnn::activation kind) noexcept {
   using enum dnn::activation;
   return kind == relu || kind == clipped_relu || kind == elu || kind == softplus;

@@ -86,7 +86,7 @@ struct line_kernels {
   real (*squares)(const real* x, std::int64_t n, real mean);
   /// Σ dy, and Σ dy · x.
   sum_pair<real> (*products)(const real* dy, const real* x, std::int64_t n);
-  // For each channel, of lines along channels with step 1: added to what is there.
+  // Sums per channel, for lines along channels with step 1; each adds to the existing sums.
   /// Σ (x − origin), and Σ (x − origin)².
   void (*add_moments)(const T* x, std::int64_t n, const real* origin, real* sums, real* squares);
   /// Σ dy, and Σ dy · (x − mean).

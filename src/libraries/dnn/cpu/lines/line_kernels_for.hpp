@@ -54,7 +54,7 @@ inline void narrow(float x, f16& to) noexcept {
 template <class T>
 using real_of = typename line_kernels<T>::real;
 
-/// Calls `f` with the step as a constant where it is one that loops are made for.
+/// Calls `f` with the step as a constant if there is a loop for that step.
 template <class F>
 [[gnu::always_inline]] inline void with_step(std::int64_t step, F f) {
   if (step == 1) {

@@ -6,9 +6,10 @@ namespace troupe::cpu::rnn {
 
 /// The loops of recurrent networks, for one kind of processor.
 ///
-/// Those of cells are what a cell computes of one sequence at one step: n numbers of each gate and
-/// state. Gates lie one behind another, n apart. Forward replaces the sums of gates by their
-/// values, backward these by the gradients of the sums.
+/// A cell function computes one sequence at one step: n numbers of each gate and state. Gates lie
+/// one behind another, n apart. Forward functions replace the sums of gates by their values,
+/// backward
+/// functions replace the values by the gradients of the sums.
 template <class T>
 struct cells {
   void (*relu)(T* gates, T* h, std::int64_t n);
@@ -23,7 +24,7 @@ struct cells {
   /// dc becomes the gradient of c_before.
   void (*lstm_backward)(T* gates, const T* c_before, const T* c, const T* du, T* dc,
                         std::int64_t n);
-  /// q becomes its gradient; dh_before is what h_before has of h directly.
+  /// q becomes its gradient; dh_before is the part of dh that reaches h_before directly.
   void (*gru_backward)(T* gates, T* q, const T* h_before, const T* dh, T* dh_before,
                        std::int64_t n);
 

@@ -46,8 +46,8 @@ class network {
     return std::max(factor<R>(widest, columns).count(), factor<R>(columns, widest).count());
   }
 
-  /// Runs all steps of one layer: `run(direction, first, last)` for ranges of sequences, which do
-  /// not wait for each other, in several threads where there is enough to do.
+  /// Runs all steps of one layer: `run(direction, first, last)` for ranges of sequences, which are
+  /// independent of each other, in several threads if there is enough work.
   template <class Run>
   void share_sequences(Run run) const {
     const std::int64_t products = s_.rows() * s_.directions * s_.gates() * s_.hidden * s_.output;

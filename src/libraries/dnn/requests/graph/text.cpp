@@ -1,4 +1,4 @@
-// How a computation is shown: as expressions, with names for what is used more than once.
+// Prints a computation as expressions, with names for values that are used more than once.
 #include "libraries/dnn/requests/graph/text.hpp"
 
 #include <fmt/format.h>

@@ -64,7 +64,7 @@ class clustering {
 
   /// Computes a light node from values in memory. The roots in `within` are computed, too.
   [[nodiscard]] cluster closure(std::size_t n, std::span<const std::size_t> within = {}) const;
-  /// The reductions of a node, where it is one.
+  /// The reductions of a node; none if it has no rows.
   [[nodiscard]] std::optional<row_space> rows_of(std::size_t n) const;
   /// The same extents, but for 1 along the axes.
   [[nodiscard]] static bool is_of_rows(const std::vector<std::int64_t>& extents,

@@ -12,7 +12,7 @@
 /// The placement of a graph's values while it is divided into pieces, and the pieces so far.
 namespace troupe::dnn {
 
-/// A function of elements that is being put together, and what it reads and writes.
+/// A function of elements under construction, with its inputs and outputs.
 struct light_step {
   std::vector<std::size_t> leaves;
   std::vector<std::size_t> roots;
@@ -33,14 +33,14 @@ struct kept_value {
   std::size_t written = 0;  ///< of the views: the first ones, which a light step writes
 };
 
-/// Values are in memory in the types that somebody reads, and in outputs.
+/// Keeps values in memory in the types of their readers, and in outputs.
 class graph_values {
  protected:
   graph_values(const graph& r, clustering nodes)
       : r_(r), nodes_(std::move(nodes)), kept_(nodes_.size()), wanted_(nodes_.size()) {}
 
   [[nodiscard]] any_tensor room_for(dtype type, std::span<const std::int64_t> extents);
-  /// The type that those who only read elements find a value in.
+  /// The type in which readers of single elements find a value.
   [[nodiscard]] dtype kept_type(std::size_t n) const {
     const nodes::kind what = nodes_.entry(n).what;
     return what == nodes::kind::convolution ? factors_of(n) : nodes_.form(n).type;
@@ -63,7 +63,7 @@ class graph_values {
   /// The widest first: narrower ones are copies of it.
   [[nodiscard]] std::vector<any_tensor> places_for(std::size_t n);
   void keep_input(std::size_t n);
-  /// A value in that type; where it is in another one only, a copy.
+  /// The value in that type; a copy if it is in memory in another type only.
   [[nodiscard]] any_tensor fetch(std::size_t n, dtype type);
   [[nodiscard]] any_tensor packed(const any_tensor& t);
   void add_copy(const any_tensor& from, const any_tensor& to);

@@ -255,7 +255,7 @@ class lowering : graph_values {
       const auto kept = kept_;
       const bool product = nodes_.entry(follows->heavy).what == kind::matmul;
       if (product ? multiply(n, follows) : convolve(n, follows)) return {};
-      // Not in one pass: the product first, then what follows it.
+      // Not possible in one pass: the product first, then the rest.
       room_bytes_ = room;
       steps_.resize(steps);
       kept_ = kept;

@@ -1,4 +1,4 @@
-// How a function is shown: as expressions, with names for what is used more than once.
+// Prints a function as expressions, with names for values that are used more than once.
 #include <troupe/elementwise/function.hpp>
 
 #include <fmt/format.h>

@@ -37,7 +37,7 @@ class graph {
   }
   [[nodiscard]] static const scalar& number_of(const value& v) noexcept { return v.number_; }
 
-  /// Carries out what has only constants as operands, where `fold` can.
+  /// Folds an operation on constants only, if `fold` can.
   [[nodiscard]] static value apply(opcode op, std::span<const value> operands);
   [[nodiscard]] value source(opcode op, std::uint16_t a, std::uint16_t b = 0) {
     return made(add({op, a, b, 0}));
@@ -58,7 +58,7 @@ class graph {
  private:
   struct node {
     instruction what;
-    std::uint64_t shape;  ///< a hash of what it computes, whatever its constants are
+    std::uint64_t shape;  ///< a hash of its computation without its constants
   };
   [[nodiscard]] value made(std::uint16_t number) const noexcept { return {id_, number}; }
   [[nodiscard]] std::uint16_t node_of(const value& v);

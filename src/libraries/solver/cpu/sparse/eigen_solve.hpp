@@ -50,8 +50,9 @@ result<void> solve_with(const R& r, Failed failed) {
   }
   solver->factorize(a);
   if (std::string why = failed(*solver); !why.empty()) {
-    // Another matrix of this pattern may have an answer, but what a failed solver knows is not
-    // said.
+    // Another matrix of this pattern may have a solution, but Eigen does not document the state of
+    // a
+    // solver that has failed.
     return numerical(std::move(why));
   }
   using dense = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic>;
