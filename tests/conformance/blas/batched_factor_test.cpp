@@ -8,7 +8,7 @@ namespace troupe::conformance {
 namespace {
 
 constexpr layout columns[] = {layout::column, layout::column_padded};
-constexpr std::int64_t sizes[] = {0, 1, 2, 7, 70};
+constexpr std::int64_t batched_orders[] = {0, 1, 2, 7, 70};
 constexpr std::int64_t count = 3;
 
 /// P · L · U from what getrf left.
@@ -37,7 +37,7 @@ void expect_close(scene& s, dtype type, const matrix& actual, const matrix& expe
 TEST(BlasFactor, GetrfFactorsWithPivots) {
   for (const dtype type : classic_types) {
     for (const layout l : columns) {
-      for (const std::int64_t n : sizes) {
+      for (const std::int64_t n : batched_orders) {
         scene s;
         s.name(std::string(to_string(type)) + " n=" + std::to_string(n));
         auto& a = s.batch(type, count, n, n, l);
@@ -80,7 +80,7 @@ TEST(BlasFactor, GetrfTellsWhichMatrixIsSingularAndWhere) {
 TEST(BlasFactor, GetrsSolvesAndGetriInverts) {
   for (const dtype type : classic_types) {
     for (const layout l : columns) {
-      for (const std::int64_t n : sizes) {
+      for (const std::int64_t n : batched_orders) {
         scene s;
         s.name(std::string(to_string(type)) + " n=" + std::to_string(n));
         auto& a = s.batch(type, count, n, n, l);

@@ -15,7 +15,7 @@ using extents = std::vector<std::int64_t>;
 constexpr dtype types[] = {dtype::f32,  dtype::f64,  dtype::f16,     dtype::bf16,
                            dtype::e4m3, dtype::e5m2, dtype::i8,      dtype::u8,
                            dtype::i32,  dtype::i64,  dtype::boolean, dtype::c64};
-constexpr std::size_t real_types = std::size(types) - 1;
+constexpr std::size_t real_type_count = std::size(types) - 1;
 
 enum class arrangement : std::uint8_t { packed, transposed, padded, mixed };
 constexpr arrangement arrangements[] = {arrangement::packed, arrangement::transposed,
@@ -28,7 +28,7 @@ class random_case {
     extents_ = {static_cast<std::int64_t>(1 + below(9)), static_cast<std::int64_t>(1 + below(40))};
     const std::size_t inputs = 1 + below(3);
     for (std::size_t k = 0; k < inputs; ++k) {
-      inputs_.push_back(types[below(k == 0 ? std::size(types) : real_types)]);
+      inputs_.push_back(types[below(k == 0 ? std::size(types) : real_type_count)]);
       broadcast_.push_back(below(6));
     }
     const auto outputs = static_cast<int>(1 + below(2));
@@ -36,7 +36,7 @@ class random_case {
         random, {.inputs = inputs_, .outputs = outputs, .rows = rows, .divides = !on_gpu()});
     outputs_.resize(static_cast<std::size_t>(outputs));
     for (dtype& one : outputs_)
-      one = types[below(real_types)];
+      one = types[below(real_type_count)];
     if (rows) axes_ = below(4) == 0 ? extents{0, 1} : extents{below(2) == 0 ? 0 : -1};
   }
 

@@ -8,7 +8,7 @@ namespace troupe::conformance {
 namespace {
 
 using size = std::pair<std::int64_t, std::int64_t>;
-constexpr size sizes[] = {{0, 0}, {0, 3}, {3, 0}, {1, 1}, {7, 4}, {4, 7}, {33, 33}};
+constexpr size qr_sizes[] = {{0, 0}, {0, 3}, {3, 0}, {1, 1}, {7, 4}, {4, 7}, {33, 33}};
 
 /// The results of geqrf for random matrices.
 struct reflectors {
@@ -74,7 +74,7 @@ TEST(SolverQr, GeqrfFactors) {
   };
   for (const dtype type : classic_types) {
     for (const arrangement how : arrangements) {
-      for (const size& mn : sizes) {
+      for (const size& mn : qr_sizes) {
         expect(type, {}, mn, how, spectrum::random, false);
         expect(type, {3}, mn, how, spectrum::random, true);
       }
@@ -108,7 +108,7 @@ TEST(SolverQr, OrgqrWritesQ) {
   for (const dtype type : classic_types) {
     for (const solver::basis basis : {solver::basis::thin, solver::basis::full}) {
       for (const arrangement how : arrangements) {
-        for (const size& mn : sizes)
+        for (const size& mn : qr_sizes)
           expect(type, mn, how, basis);
       }
       expect(type, {150, 100}, arrangement::column, basis);
@@ -165,7 +165,7 @@ TEST(SolverQr, OrmqrMultipliesByQ) {
         if (op == blas::storage_op::conjugate) continue;
         if (op == blas::storage_op::transpose && is_complex(type)) continue;
         for (const arrangement how : arrangements) {
-          for (const size& mk : sizes) {
+          for (const size& mk : qr_sizes) {
             expect(type, mk, how, side, op, false);
             expect(type, mk, how, side, op, true);
           }

@@ -11,7 +11,7 @@ namespace {
 using solver::singular_vectors;
 using solver::svd_driver;
 using size = std::pair<std::int64_t, std::int64_t>;
-constexpr size sizes[] = {{0, 0}, {0, 3}, {3, 0}, {1, 1}, {7, 4}, {4, 7}, {33, 33}};
+constexpr size svd_sizes[] = {{0, 0}, {0, 3}, {3, 0}, {1, 1}, {7, 4}, {4, 7}, {33, 33}};
 constexpr singular_vectors every_vectors[] = {singular_vectors::none, singular_vectors::thin,
                                               singular_vectors::full};
 constexpr svd_driver exact_drivers[] = {svd_driver::automatic, svd_driver::qr, svd_driver::jacobi,
@@ -108,7 +108,7 @@ TEST(SolverSvd, Decomposes) {
     for (const svd_driver driver : exact_drivers) {
       for (const singular_vectors vectors : every_vectors) {
         for (const arrangement how : arrangements) {
-          for (const size& mn : sizes)
+          for (const size& mn : svd_sizes)
             expect_decomposition(
                 {.type = type, .mn = mn, .how = how, .vectors = vectors, .driver = driver});
           expect_decomposition({.type = type,

@@ -22,8 +22,6 @@ struct three_lists {
   [[nodiscard]] std::string modes() const { return a + "," + b + "->" + d; }
 };
 
-enum class addend : std::uint8_t { none, apart, in_place };
-
 void check_contract(dtype type, const three_lists& l, const sizes& of, addend with, bool packed,
                     const sizes* of_a = nullptr) {
   scene s;
@@ -106,7 +104,7 @@ const three_lists cases[] = {
 TEST(TensorsContract, IsTheSumOfProductsForEachTypeAndModes) {
   for (const dtype type : element_types) {
     for (const three_lists& one : cases) {
-      for (const addend with : {addend::none, addend::apart, addend::in_place})
+      for (const addend with : addends)
         check_contract(type, one, usual, with, false);
       check_contract(type, one, usual, addend::none, true);
     }
@@ -115,7 +113,6 @@ TEST(TensorsContract, IsTheSumOfProductsForEachTypeAndModes) {
 
 TEST(TensorsContract, TakesRandomModes) {
   std::mt19937_64 random(test_seed());
-  constexpr addend addends[] = {addend::none, addend::apart, addend::in_place};
   for (int i = 0; i < 600; ++i) {
     three_lists l{random_list(random, "abcdeZ", 6), random_list(random, "abcdeZ", 6), {}};
     l.d = random_result(random, l.a + l.b);

@@ -51,6 +51,10 @@ void for_each_index(const std::vector<operand>& operands, const std::string& res
 /// result.
 void expect_sums(scene& s, const test_tensor& d, const sums& expected, int roundings);
 
+/// Where a request's c lies.
+enum class addend : std::uint8_t { none, apart, in_place };
+inline constexpr addend addends[] = {addend::none, addend::apart, addend::in_place};
+
 /// Modes of `modes` drawn from sizes; strides of a random order, some with gaps.
 struct sizes {
   std::map<char, std::int64_t> of;
