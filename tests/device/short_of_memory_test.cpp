@@ -64,7 +64,7 @@ void* allocate(std::size_t bytes, std::size_t alignment) {
 
 }  // namespace troupe::test
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !TROUPE_UNDER_SANITIZERS
 void* operator new(std::size_t bytes) {
   return troupe::test::allocate(bytes, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
 }
