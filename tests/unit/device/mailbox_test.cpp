@@ -1,6 +1,7 @@
 #include "device/submission/mailbox.hpp"
 
 #include "interrupter.hpp"
+#include "under_sanitizers.hpp"
 
 #include <gtest/gtest.h>
 
@@ -15,15 +16,7 @@
 namespace troupe {
 namespace {
 
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
-constexpr int rounds = 50'000;
-#else
-constexpr int rounds = 2'000'000;
-#endif
-#else
-constexpr int rounds = 2'000'000;
-#endif
+constexpr int rounds = test::under_sanitizers ? 50'000 : 2'000'000;
 
 TEST(DeviceMailbox, HandsOutEverySlotOnceAndThenNone) {
   const auto box = mailbox::create(100, 0).value();
