@@ -34,6 +34,7 @@ inline constexpr dtype complex_types[] = {dtype::c64, dtype::c128};
 }
 inline constexpr layout all_layouts[] = {layout::row, layout::column, layout::row_padded,
                                          layout::column_padded};
+inline constexpr layout column_layouts[] = {layout::column, layout::column_padded};
 [[nodiscard]] const char* to_string(layout l);
 
 /// A tensor of a scene: its view, and its content before the request ran.

@@ -37,8 +37,8 @@ class RandomPrograms : public testing::Test {
   testing_requests::view_source views_ = address_source();
 };
 
-using all = testing::Types<elementwise::map, elementwise::rows, elementwise::reduce>;
-TYPED_TEST_SUITE(RandomPrograms, all);
+using drawn_programs = testing::Types<elementwise::map, elementwise::rows, elementwise::reduce>;
+TYPED_TEST_SUITE(RandomPrograms, drawn_programs);
 
 TYPED_TEST(RandomPrograms, AreMostlyValid) {
   int valid = 0;

@@ -32,8 +32,8 @@ TEST(BlasPacked, DoNotReadWhatAnAlphaOfZeroWeighs) {
       return packed<Request>(ap, x, y);
     };
   };
-  expect_beta_y(classic_types, columns, triangle, product(blas::spmv{}));
-  expect_beta_y(complex_types, columns, triangle, product(blas::hpmv{}));
+  expect_beta_y(classic_types, column_layouts, triangle, product(blas::spmv{}));
+  expect_beta_y(complex_types, column_layouts, triangle, product(blas::hpmv{}));
 }
 
 TEST(BlasPacked, TpmvAndTpsvWorkOnOneTriangle) {

@@ -4,7 +4,6 @@
 #include <troupe/elementwise.hpp>
 
 #include <cmath>
-#include <limits>
 #include <numbers>
 
 namespace troupe::conformance {
@@ -13,7 +12,6 @@ namespace {
 using namespace elementwise_reference;
 using elementwise::activation_kind;
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr activation_kind kinds[] = {activation_kind::relu,      activation_kind::leaky_relu,
                                      activation_kind::elu,       activation_kind::gelu,
                                      activation_kind::gelu_tanh, activation_kind::silu,

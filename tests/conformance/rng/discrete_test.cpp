@@ -13,15 +13,15 @@ constexpr std::int64_t discrete_sample = 40'000;
 constexpr dtype integers[] = {dtype::i8,  dtype::u8,  dtype::i16, dtype::u16,
                               dtype::i32, dtype::u32, dtype::i64, dtype::u64};
 constexpr dtype truths[] = {dtype::boolean, dtype::u8, dtype::i32, dtype::f32, dtype::f64};
-constexpr dtype counts[] = {dtype::i32, dtype::u32, dtype::i64};
+constexpr dtype count_types[] = {dtype::i32, dtype::u32, dtype::i64};
 constexpr dtype indices[] = {dtype::i32, dtype::i64};
 
 template <class F>
 void for_each_discrete(F f) {
   f([](scene&) { return rng::integers{.low = 1, .high = 100}; }, integers, true);
   f([](scene&) { return rng::bernoulli{.probability = 0.3}; }, truths, true);
-  f([](scene&) { return rng::poisson{.mean = 2.5}; }, counts, true);
-  f([](scene&) { return rng::poisson{.mean = 1000}; }, counts, false);
+  f([](scene&) { return rng::poisson{.mean = 2.5}; }, count_types, true);
+  f([](scene&) { return rng::poisson{.mean = 1000}; }, count_types, false);
 }
 
 rng::discrete of_three_weights(scene& s, dtype type, std::int64_t stride) {
@@ -134,7 +134,7 @@ TEST(RngDiscrete, PoissonHasItsDistribution) {
                                ? (k == 0 ? 1 : 0)
                                : std::exp(real * std::log(mean) - mean - std::lgamma(real + 1));
       }
-      for (const dtype type : counts) {
+      for (const dtype type : count_types) {
         expect_frequencies(
             counted(values_of(r, type, discrete_sample), 0, outcomes), probabilities,
             "mean " + std::to_string(mean) + " of " + std::string(to_string(generator)));

@@ -7,8 +7,8 @@
 namespace troupe::conformance {
 namespace {
 
-using size = std::pair<std::int64_t, std::int64_t>;
-constexpr size lu_sizes[] = {{0, 0}, {0, 3}, {3, 0}, {1, 1}, {5, 3}, {3, 5}, {33, 33}};
+using matrix_size = std::pair<std::int64_t, std::int64_t>;
+constexpr matrix_size lu_sizes[] = {{0, 0}, {0, 3}, {3, 0}, {1, 1}, {5, 3}, {3, 5}, {33, 33}};
 
 /// P · L · U of what getrf left.
 wide_matrix product_of_factors(const matrix& lu, const matrix& pivots) {

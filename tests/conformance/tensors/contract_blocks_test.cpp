@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <numeric>
 #include <random>
@@ -18,7 +17,6 @@ using namespace named;
 using tensors::contract_blocks;
 using numbers = std::vector<std::int64_t>;
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 constexpr dtype block_types[] = {dtype::f32, dtype::f64, dtype::c64, dtype::c128};
 
 using sections = std::map<char, numbers>;

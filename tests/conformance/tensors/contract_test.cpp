@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -14,8 +13,6 @@ namespace {
 using namespace named;
 using tensors::contract;
 using tensors::einsum;
-
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 struct three_lists {
   std::string a, b, d;

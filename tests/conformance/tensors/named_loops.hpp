@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <initializer_list>
+#include <limits>
 #include <map>
 #include <random>
 #include <string>
@@ -15,6 +16,7 @@ namespace troupe::conformance::named {
 
 using extents = scene::extents;
 
+inline constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 inline constexpr dtype element_types[] = {dtype::f32,  dtype::f64, dtype::f16,
                                           dtype::bf16, dtype::c64, dtype::c128};
 

@@ -27,7 +27,7 @@ struct numbered final : message {
 };
 
 /// Several threads send what is theirs; what is taken out is looked at by one thread at a time.
-class ActorMailbox : public testing::Test {
+class ActorMailbox : public ::testing::Test {
  protected:
   // By the sender, just before it sends it.
   void fill(std::span<numbered> mine, numbered& m) const {

@@ -1,5 +1,7 @@
 // An actor that waits, in its own turn, for what it answers itself.
 
+#include "counting_actor.hpp"
+
 #include <troupe/core/system.hpp>
 #include <troupe/testing/test_kit.hpp>
 
@@ -17,11 +19,8 @@ namespace troupe {
 namespace {
 
 using namespace std::chrono_literals;
+using namespace counting;
 
-struct add {
-  int n;
-};
-struct total {};
 struct delegate {};
 struct give_source {
   promise<int>* place;

@@ -202,7 +202,7 @@ TEST(Pool, WhoseThreadsCannotBeStartedSaysSo) {
     }
     ::_exit(2);
   };
-  EXPECT_EXIT(starts(), testing::ExitedWithCode(0), "a pool of 256 threads, of which");
+  EXPECT_EXIT(starts(), ::testing::ExitedWithCode(0), "a pool of 256 threads, of which");
 }
 
 }  // namespace
