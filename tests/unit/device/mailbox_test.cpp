@@ -16,7 +16,7 @@
 namespace troupe {
 namespace {
 
-constexpr int rounds = test::under_sanitizers ? 50'000 : 2'000'000;
+constexpr int mailbox_rounds = test::under_sanitizers ? 50'000 : 2'000'000;
 
 TEST(DeviceMailbox, HandsOutEverySlotOnceAndThenNone) {
   const auto box = mailbox::create(100, 0).value();
@@ -58,7 +58,7 @@ TEST(DeviceMailbox, NoSlotIsEverInTwoHands) {
         const testing_interrupts::interrupter::victim me(holds_up);
         std::minstd_rand random(t + 1);
         std::vector<std::uint16_t> mine;
-        for (int i = 0; i < rounds; ++i) {
+        for (int i = 0; i < mailbox_rounds; ++i) {
           if (mine.size() < 3) {
             if (const auto slot = box->take_slot()) {
               if (held[*slot].exchange(1, std::memory_order_relaxed) != 0) ++violations;
