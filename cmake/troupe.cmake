@@ -106,7 +106,8 @@ endfunction()
 
 # troupe_unity(<target>…): the sources of a folder are compiled together, eight at a time, because most
 # of a source's time goes into what it includes. So a name in an anonymous namespace is unique in its
-# folder. `./dev check` compiles each source by itself.
+# folder. `./dev check` compiles each source by itself. So does a test that compiles sources of the
+# library again: the executors for CUDA share names.
 function(troupe_unity)
   if(NOT TROUPE_UNITY)
     return()
@@ -119,6 +120,10 @@ function(troupe_unity)
     set(folders "")
     foreach(source IN LISTS sources)
       get_filename_component(path ${source} ABSOLUTE BASE_DIR ${directory})
+      cmake_path(IS_PREFIX directory ${path} NORMALIZE is_own)
+      if(NOT is_own)
+        continue()
+      endif()
       get_filename_component(folder ${path} DIRECTORY)
       # Relative, so that a compiler cache knows it in any checkout.
       file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${folder})

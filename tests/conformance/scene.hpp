@@ -22,11 +22,19 @@ inline constexpr blas::storage_op storage_ops[] = {
     blas::storage_op::none, blas::storage_op::transpose, blas::storage_op::conjugate_transpose,
     blas::storage_op::conjugate};
 inline constexpr dtype classic_types[] = {dtype::f32, dtype::f64, dtype::c64, dtype::c128};
+inline constexpr dtype classic_and_half_types[] = {dtype::f32,  dtype::f64, dtype::c64,
+                                                   dtype::c128, dtype::f16, dtype::bf16};
+inline constexpr dtype real_types[] = {dtype::f32, dtype::f64};
 inline constexpr dtype complex_types[] = {dtype::c64, dtype::c128};
 /// The real type of the same precision.
 [[nodiscard]] dtype real_of(dtype type);
+/// The type in which sums of such elements are formed.
+[[nodiscard]] constexpr dtype computed_in(dtype type) {
+  return type == dtype::f16 || type == dtype::bf16 ? dtype::f32 : type;
+}
 inline constexpr layout all_layouts[] = {layout::row, layout::column, layout::row_padded,
                                          layout::column_padded};
+inline constexpr layout column_layouts[] = {layout::column, layout::column_padded};
 [[nodiscard]] const char* to_string(layout l);
 
 /// A tensor of a scene: its view, and its content before the request ran.

@@ -30,7 +30,7 @@ constinit std::atomic<std::int64_t> left_before{0};
 constinit std::atomic<bool> has_failed{false};
 enum class whose : std::uint8_t { unknown, program, library };
 constinit thread_local whose mine = whose::unknown;
-constinit thread_local bool waits = false;  // and so may do the library's work
+constinit thread_local bool waits_for_answer = false;  // and so may do the library's work
 
 bool is_the_librarys() noexcept {
   if (mine == whose::unknown) {
@@ -44,7 +44,8 @@ bool is_the_librarys() noexcept {
 }
 
 bool fails_now() noexcept {
-  if (!armed.load(std::memory_order_relaxed) || !(waits || is_the_librarys())) return false;
+  if (!armed.load(std::memory_order_relaxed) || !(waits_for_answer || is_the_librarys()))
+    return false;
   if (left_before.fetch_sub(1, std::memory_order_relaxed) != 0) return false;
   has_failed = true;
   return true;
@@ -64,7 +65,7 @@ void* allocate(std::size_t bytes, std::size_t alignment) {
 
 }  // namespace troupe::test
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !TROUPE_UNDER_SANITIZERS
 void* operator new(std::size_t bytes) {
   return troupe::test::allocate(bytes, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
 }
@@ -129,9 +130,9 @@ class ShortOfMemory : public ::testing::Test {
       if (!waits_itself_) {
         EXPECT_TRUE(eventually(one.ready)) << "of " << all.size() << ", " << ends.size();
       }
-      waits = waits_itself_;
+      waits_for_answer = waits_itself_;
       error end = one.outcome();
-      waits = false;
+      waits_for_answer = false;
       ends.push_back(std::move(end));
     }
     return ends;

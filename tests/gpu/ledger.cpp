@@ -5,13 +5,13 @@
 namespace troupe::gpu_test {
 namespace {
 
-constexpr const char* names[] = {"fill", "add", "copy", "sum", "read"};
+constexpr const char* operation_names[] = {"fill", "add", "copy", "sum", "read"};
 
 void note(findings& out, std::uint64_t& count, const entry& e, std::string_view what) {
   ++count;
   if (!out.first.empty()) return;
   out.first = fmt::format("request {} ({} of cell {}, operand {}): {}", out.requests,
-                          names[static_cast<int>(e.what)], e.cell, e.operand, what);
+                          operation_names[static_cast<int>(e.what)], e.cell, e.operand, what);
 }
 
 bool reads_only(action what) noexcept { return what == action::sum || what == action::read; }

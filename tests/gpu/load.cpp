@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 using clock = std::chrono::steady_clock;
 
 // Longer than any recovery takes: a request without an answer by then is lost.
-constexpr auto timeout = 20s;
+constexpr auto answer_timeout = 20s;
 constexpr std::size_t entries_at_once = 4096;
 
 constexpr std::int64_t lengths[] = {1, 33, 256, 4096};
@@ -163,7 +163,7 @@ void client::send(const routes& where, action what, std::size_t cell, std::size_
 void client::await_oldest() {
   pending oldest = std::move(window_.front());
   window_.pop_front();
-  if (!oldest.answer.wait_for(timeout)) {
+  if (!oldest.answer.wait_for(answer_timeout)) {
     lost_ = true;
     return;
   }

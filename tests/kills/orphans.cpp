@@ -28,10 +28,10 @@ namespace {
 using namespace std::chrono_literals;
 using clock = std::chrono::steady_clock;
 
-constexpr std::uint32_t capacity = 512;
+constexpr std::uint32_t orphan_capacity = 512;
 constexpr int senders = 2;
 // The ring then still holds every entry when the program is dead.
-constexpr std::int64_t most_sent = std::int64_t{2} * capacity;
+constexpr std::int64_t most_sent = std::int64_t{2} * orphan_capacity;
 
 /// One of a program's threads: sends, and waits now and then.
 void send_for_ever(program& mine, journal& fates, std::atomic<std::int64_t>& next,
@@ -127,7 +127,7 @@ std::string orphans::kill_one() {
 // In the program that is to be killed.
 void orphans::live(const os::unique_fd& heir, std::uint64_t seed) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  program mine(fates_, capacity);
+  program mine(fates_, orphan_capacity);
   mine.start();
   const int left[] = {mine.requests().memory().get(), mine.segment_of_first().get()};
   constexpr std::byte word{1};

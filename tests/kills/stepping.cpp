@@ -31,22 +31,22 @@ void on_step(int, siginfo_t*, void* interrupted) noexcept {
   ::kill(::getpid(), SIGKILL);
 }
 
-constexpr bool steps = true;
+constexpr bool steps_here = true;
 
 #else
 
 void on_step(int, siginfo_t*, void*) noexcept {}
 
-constexpr bool steps = false;
+constexpr bool steps_here = false;
 
 #endif
 
 }  // namespace
 
-bool can_step() noexcept { return steps; }
+bool can_step() noexcept { return steps_here; }
 
 void die_in_steps(std::uint32_t count, std::atomic<std::int64_t>& when) noexcept {
-  if (!steps) return;
+  if (!steps_here) return;
   left = count;
   note = &when;
   struct sigaction action{};

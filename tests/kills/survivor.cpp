@@ -15,13 +15,13 @@
 namespace troupe::kills {
 namespace {
 
-constexpr std::uint32_t capacity = 48;
+constexpr std::uint32_t survivor_capacity = 48;
 // As many requests as come between two rests at most; the journal has room for more.
 constexpr std::size_t most_since_rest = journal::size / 2;
 
 }  // namespace
 
-survivor::survivor(std::uint64_t seed) : random_(seed), program_(fates_, capacity) {
+survivor::survivor(std::uint64_t seed) : random_(seed), program_(fates_, survivor_capacity) {
   since_rest_.reserve(most_since_rest);
   program_.start();
   program_.environment().on_end = [this](const last_moment& then) {
@@ -240,13 +240,13 @@ void survivor::check_slots() {
   std::vector<std::uint16_t> free;
   while (const auto slot = program_.requests().take_slot()) {
     free.push_back(*slot);
-    if (free.size() > capacity) return break_with("there are more free slots than slots");
+    if (free.size() > survivor_capacity) return break_with("there are more free slots than slots");
   }
   std::vector<std::uint16_t> sorted = free;
   std::ranges::sort(sorted);
   const bool doubled = std::ranges::adjacent_find(sorted) != sorted.end();
-  if (doubled || free.size() != capacity) {
-    break_with(fmt::format("{} of {} slots are free{}", free.size(), capacity,
+  if (doubled || free.size() != survivor_capacity) {
+    break_with(fmt::format("{} of {} slots are free{}", free.size(), survivor_capacity,
                            doubled ? ", one of them twice" : ""));
   }
   if (!free.empty()) program_.requests().give_back_slots(free);

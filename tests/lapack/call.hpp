@@ -1,5 +1,6 @@
 #pragma once
 
+#include <troupe/blas/modes.hpp>
 #include <troupe/device/device.hpp>
 
 #include <algorithm>
@@ -152,6 +153,9 @@ void call_real(const char* name, Arguments... arguments) {
 }
 [[nodiscard]] inline bool is_one_of(const char* letter, std::string_view wanted) {
   return std::ranges::any_of(wanted, [&](char one) { return is(letter, one); });
+}
+[[nodiscard]] inline blas::uplo triangle(const char* uplo) {
+  return is(uplo, 'U') ? blas::uplo::upper : blas::uplo::lower;
 }
 [[nodiscard]] inline bool is_leading(integer ld, integer rows) {
   return ld >= std::max<integer>(1, rows);

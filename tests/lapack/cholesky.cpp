@@ -6,9 +6,6 @@
 namespace troupe::lapack {
 namespace {
 
-blas::uplo triangle(const char* uplo) {
-  return is(uplo, 'U') ? blas::uplo::upper : blas::uplo::lower;
-}
 part same_part(const char* uplo) { return is(uplo, 'U') ? part::upper : part::lower; }
 
 template <class T>

@@ -9,10 +9,6 @@ namespace {
 using solver::eigen_driver;
 using solver::eigen_range;
 
-blas::uplo triangle(const char* uplo) {
-  return is(uplo, 'U') ? blas::uplo::upper : blas::uplo::lower;
-}
-
 /// Lengths of workspaces: complex numbers or all, real ones beside complex ones, integers. Real
 /// types do not have the second; syev and sygv have only one length.
 struct lengths {

@@ -12,9 +12,10 @@ namespace {
 
 using numbers = std::vector<std::int64_t>;
 
-class drawing {
+class convolution_drawing {
  public:
-  drawing(std::mt19937_64& random, const view_source& views) : random_(random), views_(views) {}
+  convolution_drawing(std::mt19937_64& random, const view_source& views)
+      : random_(random), views_(views) {}
 
   void fill(dnn::convolution_forward& r) {
     draw_geometry(r, true);
@@ -88,6 +89,7 @@ class drawing {
       response_.push_back(dnn::response_extent(c, in, taps, d));
       output_padding_.push_back(in - dnn::image_extent(c, response_.back(), taps, d));
     }
+    if (types_.x != dtype::f32) r.math = dnn::math_mode::strict;
     if (!types_.plain) return;
     r.alpha = 1;
     r.beta = 0;
@@ -131,30 +133,13 @@ class drawing {
   numbers image_, filter_, response_, output_padding_;
 };
 
-template <class R>
-bool drawn_as(const request_type& type, void* request, std::mt19937_64& random,
-              const view_source& views) {
-  if (type.name != R::name) return false;
-  auto& r = *static_cast<R*>(request);
-  drawing(random, views).fill(r);
-  any_tensor R::* of = nullptr;
-  if constexpr (requires { &R::x; }) {
-    of = &R::x;
-  } else {
-    of = &R::dy;
-  }
-  if ((r.*of).type() != dtype::f32) r.math = dnn::math_mode::strict;
-  return true;
-}
-
 }  // namespace
 
 bool draw_convolution(const request_type& type, void* request, std::mt19937_64& random,
                       const view_source& views) {
-  return drawn_as<dnn::convolution_forward>(type, request, random, views) ||
-         drawn_as<dnn::convolution_backward_data>(type, request, random, views) ||
-         drawn_as<dnn::convolution_backward_filter>(type, request, random, views) ||
-         drawn_as<dnn::convolution_transposed>(type, request, random, views);
+  return drawn_by<convolution_drawing, dnn::convolution_forward, dnn::convolution_backward_data,
+                  dnn::convolution_backward_filter, dnn::convolution_transposed>(type, request,
+                                                                                 random, views);
 }
 
 }  // namespace troupe::testing_requests

@@ -10,9 +10,10 @@ namespace {
 using dnn::computation;
 using dnn::nodes::node;
 
-class drawing {
+class graph_drawing {
  public:
-  drawing(std::mt19937_64& random, const view_source& views) : random_(random), views_(views) {}
+  graph_drawing(std::mt19937_64& random, const view_source& views)
+      : random_(random), views_(views) {}
 
   void fill(dnn::graph& r) {
     constexpr dtype types[] = {dtype::f64, dtype::f32, dtype::f16, dtype::bf16};
@@ -118,9 +119,7 @@ class drawing {
 
 bool draw_graph(const request_type& type, void* request, std::mt19937_64& random,
                 const view_source& views) {
-  if (type.name != dnn::graph::name) return false;
-  drawing(random, views).fill(*static_cast<dnn::graph*>(request));
-  return true;
+  return drawn_by<graph_drawing, dnn::graph>(type, request, random, views);
 }
 
 }  // namespace troupe::testing_requests

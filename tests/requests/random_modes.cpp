@@ -13,9 +13,9 @@
 namespace troupe::testing_requests {
 namespace {
 
-class drawing {
+class mode_drawing {
  public:
-  drawing(std::mt19937_64& random, const view_source& views) : random_(random), views_(views) {
+  mode_drawing(std::mt19937_64& random, const view_source& views) : random_(random), views_(views) {
     for (std::int64_t& extent : extents_)
       extent = static_cast<std::int64_t>(below(5));
   }
@@ -204,16 +204,9 @@ class drawing {
 
 bool draw_modes(const request_type& type, void* request, std::mt19937_64& random,
                 const view_source& views) {
-  const auto is = [&]<class R>(R*) {
-    if (type.name != R::name) return false;
-    drawing(random, views).fill(*static_cast<R*>(request));
-    return true;
-  };
-  return is(static_cast<tensors::contract*>(nullptr)) ||
-         is(static_cast<tensors::contract_blocks*>(nullptr)) ||
-         is(static_cast<tensors::einsum*>(nullptr)) || is(static_cast<tensors::reduce*>(nullptr)) ||
-         is(static_cast<tensors::permute*>(nullptr)) || is(static_cast<tensors::unary*>(nullptr)) ||
-         is(static_cast<tensors::binary*>(nullptr)) || is(static_cast<tensors::trinary*>(nullptr));
+  return drawn_by<mode_drawing, tensors::contract, tensors::contract_blocks, tensors::einsum,
+                  tensors::reduce, tensors::permute, tensors::unary, tensors::binary,
+                  tensors::trinary>(type, request, random, views);
 }
 
 }  // namespace troupe::testing_requests

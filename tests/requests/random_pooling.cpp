@@ -11,9 +11,10 @@ namespace {
 
 using numbers = std::vector<std::int64_t>;
 
-class drawing {
+class pooling_drawing {
  public:
-  drawing(std::mt19937_64& random, const view_source& views) : random_(random), views_(views) {
+  pooling_drawing(std::mt19937_64& random, const view_source& views)
+      : random_(random), views_(views) {
     constexpr dtype types[] = {dtype::f64, dtype::f32, dtype::f16, dtype::bf16};
     type_ = types[from(0, 3)];
   }
@@ -81,22 +82,13 @@ class drawing {
   numbers image_, response_;
 };
 
-template <class R>
-bool drawn_as(const request_type& type, void* request, std::mt19937_64& random,
-              const view_source& views) {
-  if (type.name != R::name) return false;
-  drawing(random, views).fill(*static_cast<R*>(request));
-  return true;
-}
-
 }  // namespace
 
 bool draw_pooling(const request_type& type, void* request, std::mt19937_64& random,
                   const view_source& views) {
-  return drawn_as<dnn::max_pool_forward>(type, request, random, views) ||
-         drawn_as<dnn::max_pool_backward>(type, request, random, views) ||
-         drawn_as<dnn::average_pool_forward>(type, request, random, views) ||
-         drawn_as<dnn::average_pool_backward>(type, request, random, views);
+  return drawn_by<pooling_drawing, dnn::max_pool_forward, dnn::max_pool_backward,
+                  dnn::average_pool_forward, dnn::average_pool_backward>(type, request, random,
+                                                                         views);
 }
 
 }  // namespace troupe::testing_requests

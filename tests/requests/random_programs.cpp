@@ -17,9 +17,10 @@ using elementwise::function;
 using elementwise::reduction;
 using numbers = std::vector<std::int64_t>;
 
-class drawing {
+class program_drawing {
  public:
-  drawing(std::mt19937_64& random, const view_source& views) : random_(random), views_(views) {
+  program_drawing(std::mt19937_64& random, const view_source& views)
+      : random_(random), views_(views) {
     extents_.resize(below(4));
     for (std::int64_t& n : extents_)
       n = one_in(8) ? 0 : static_cast<std::int64_t>(1 + below(5));
@@ -143,21 +144,12 @@ class drawing {
   std::vector<any_tensor> inputs_;
 };
 
-template <class R>
-bool drawn_as(const request_type& type, void* request, std::mt19937_64& random,
-              const view_source& views) {
-  if (type.name != R::name) return false;
-  drawing(random, views).fill(*static_cast<R*>(request));
-  return true;
-}
-
 }  // namespace
 
 bool draw_program(const request_type& type, void* request, std::mt19937_64& random,
                   const view_source& views) {
-  return drawn_as<elementwise::map>(type, request, random, views) ||
-         drawn_as<elementwise::rows>(type, request, random, views) ||
-         drawn_as<elementwise::reduce>(type, request, random, views);
+  return drawn_by<program_drawing, elementwise::map, elementwise::rows, elementwise::reduce>(
+      type, request, random, views);
 }
 
 }  // namespace troupe::testing_requests

@@ -20,7 +20,7 @@ using testing_requests::address_source;
 using testing_requests::draw_program;
 using testing_requests::random_requests;
 
-constexpr int rounds = 2000;
+constexpr int program_rounds = 2000;
 
 template <class R>
 class RandomPrograms : public testing::Test {
@@ -37,16 +37,16 @@ class RandomPrograms : public testing::Test {
   testing_requests::view_source views_ = address_source();
 };
 
-using all = testing::Types<elementwise::map, elementwise::rows, elementwise::reduce>;
-TYPED_TEST_SUITE(RandomPrograms, all);
+using drawn_programs = testing::Types<elementwise::map, elementwise::rows, elementwise::reduce>;
+TYPED_TEST_SUITE(RandomPrograms, drawn_programs);
 
 TYPED_TEST(RandomPrograms, AreMostlyValid) {
   int valid = 0;
-  for (int round = 0; round < rounds; ++round) {
+  for (int round = 0; round < program_rounds; ++round) {
     const TypeParam request = this->drawn();
     if (this->type().validate(&request)) ++valid;
   }
-  EXPECT_GT(valid, rounds / 2);
+  EXPECT_GT(valid, program_rounds / 2);
 }
 
 // A program that is no longer valid is refused for the instruction, for an output that it does not
@@ -54,7 +54,7 @@ TYPED_TEST(RandomPrograms, AreMostlyValid) {
 TYPED_TEST(RandomPrograms, SpoiledInOneWordAreRefusedForTheInstruction) {
   const description_table& table = *this->type().fields;
   int refused = 0;
-  for (int round = 0; round < rounds; ++round) {
+  for (int round = 0; round < program_rounds; ++round) {
     TypeParam request = this->drawn();
     if (!this->type().validate(&request)) continue;
     for (std::size_t i = 0; i < table.fields.size(); ++i) {
@@ -79,11 +79,11 @@ TYPED_TEST(RandomPrograms, SpoiledInOneWordAreRefusedForTheInstruction) {
       program[word] = before;
     }
   }
-  EXPECT_GT(refused, rounds / 4);
+  EXPECT_GT(refused, program_rounds / 4);
 }
 
 TYPED_TEST(RandomPrograms, EndInAVerdictWhateverIsWrongWithThem) {
-  for (int round = 0; round < rounds; ++round) {
+  for (int round = 0; round < program_rounds; ++round) {
     TypeParam request = this->drawn();
     for (std::size_t wrong = 1 + this->below(3); wrong > 0; --wrong)
       this->draw_.spoil(this->type(), &request);

@@ -10,12 +10,26 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 namespace troupe::testing_requests {
 
 /// Gives a view with these extents and strides, of memory that no other one has.
 using view_source = std::function<any_tensor(
     dtype type, const shape& extents, std::span<const std::int64_t> strides, memory_space space)>;
+
+/// Fills the request by a new `Drawing` if it is one of `Requests`. \returns false for any other
+/// request
+template <class Drawing, class... Requests>
+bool drawn_by(const request_type& type, void* request, std::mt19937_64& random,
+              const view_source& views) {
+  const auto is = [&]<class R>(std::type_identity<R>) {
+    if (type.name != R::name) return false;
+    Drawing(random, views).fill(*static_cast<R*>(request));
+    return true;
+  };
+  return (is(std::type_identity<Requests>()) || ...);
+}
 
 /// Views of addresses that must not be accessed.
 class address_source {

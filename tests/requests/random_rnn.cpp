@@ -10,9 +10,9 @@ namespace {
 
 using numbers = std::vector<std::int64_t>;
 
-class drawing {
+class rnn_drawing {
  public:
-  drawing(std::mt19937_64& random, const view_source& views) : random_(random), views_(views) {
+  rnn_drawing(std::mt19937_64& random, const view_source& views) : random_(random), views_(views) {
     constexpr dtype types[] = {dtype::f64, dtype::f32, dtype::f16, dtype::bf16};
     type_ = types[from(0, 3)];
     time_first_ = one_in(2);
@@ -104,22 +104,12 @@ class drawing {
   dnn::rnn_shape s_{};
 };
 
-template <class R>
-bool drawn_as(const request_type& type, void* request, std::mt19937_64& random,
-              const view_source& views) {
-  if (type.name != R::name) return false;
-  drawing(random, views).fill(*static_cast<R*>(request));
-  return true;
-}
-
 }  // namespace
 
 bool draw_rnn(const request_type& type, void* request, std::mt19937_64& random,
               const view_source& views) {
-  return drawn_as<dnn::rnn_forward>(type, request, random, views) ||
-         drawn_as<dnn::rnn_backward_data>(type, request, random, views) ||
-         drawn_as<dnn::rnn_backward_weights>(type, request, random, views) ||
-         drawn_as<dnn::rnn_sizes>(type, request, random, views);
+  return drawn_by<rnn_drawing, dnn::rnn_forward, dnn::rnn_backward_data, dnn::rnn_backward_weights,
+                  dnn::rnn_sizes>(type, request, random, views);
 }
 
 }  // namespace troupe::testing_requests

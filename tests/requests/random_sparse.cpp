@@ -18,9 +18,9 @@ using numbers = std::vector<std::int64_t>;
 constexpr dtype value_types[] = {dtype::f64,  dtype::f32,  dtype::f16,
                                  dtype::bf16, dtype::c128, dtype::c64};
 
-class drawing {
+class sparse_drawing {
  public:
-  drawing(std::mt19937_64& random, const view_source& views)
+  sparse_drawing(std::mt19937_64& random, const view_source& views)
       : random_(random), views_(views), type_(value_types[from(0, 5)]) {}
 
   void fill(sparse::spmv& r) {
@@ -175,30 +175,14 @@ class drawing {
   dtype type_;
 };
 
-template <class R>
-bool drawn_as(const request_type& type, void* request, std::mt19937_64& random,
-              const view_source& views) {
-  if (type.name != R::name) return false;
-  drawing(random, views).fill(*static_cast<R*>(request));
-  return true;
-}
-
 }  // namespace
 
 bool draw_sparse(const request_type& type, void* request, std::mt19937_64& random,
                  const view_source& views) {
-  return drawn_as<sparse::spmv>(type, request, random, views) ||
-         drawn_as<sparse::spmm>(type, request, random, views) ||
-         drawn_as<sparse::sddmm>(type, request, random, views) ||
-         drawn_as<sparse::validate>(type, request, random, views) ||
-         drawn_as<sparse::to_dense>(type, request, random, views) ||
-         drawn_as<sparse::from_dense>(type, request, random, views) ||
-         drawn_as<sparse::convert>(type, request, random, views) ||
-         drawn_as<sparse::spsv>(type, request, random, views) ||
-         drawn_as<sparse::spsm>(type, request, random, views) ||
-         drawn_as<sparse::spgemm>(type, request, random, views) ||
-         drawn_as<sparse::spgemm_size>(type, request, random, views) ||
-         drawn_as<sparse::structured_compress>(type, request, random, views);
+  return drawn_by<sparse_drawing, sparse::spmv, sparse::spmm, sparse::sddmm, sparse::validate,
+                  sparse::to_dense, sparse::from_dense, sparse::convert, sparse::spsv, sparse::spsm,
+                  sparse::spgemm, sparse::spgemm_size, sparse::structured_compress>(type, request,
+                                                                                    random, views);
 }
 
 }  // namespace troupe::testing_requests

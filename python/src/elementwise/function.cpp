@@ -52,7 +52,7 @@ function trace(nb::handle callable, int inputs, std::uint32_t complex_inputs) {
   });
 }
 
-nb::object call(const function& f, nb::args arguments) {
+nb::object call_function(const function& f, nb::args arguments) {
   if (nb::len(arguments) != static_cast<std::size_t>(f.inputs())) {
     throw nb::type_error(("this function takes " + std::to_string(f.inputs()) + " inputs; " +
                           std::to_string(nb::len(arguments)) + " are given")
@@ -138,7 +138,7 @@ void add_function(nb::module_& m) {
       "A function of the elements of some tensors: a small program, traced from a\n"
       "Python function by troupe.elementwise.function. Called with Expressions it\n"
       "becomes part of the function that is being traced.")
-      .def("__call__", &call)
+      .def("__call__", &call_function)
       .def("__str__", &function::to_string)
       .def("__repr__", [](const function& f) { return "Function(\"" + f.to_string() + "\")"; })
       .def("__eq__",

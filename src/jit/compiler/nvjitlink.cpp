@@ -11,7 +11,7 @@ namespace troupe::jit {
 namespace {
 
 using linker = void*;  // nvJitLinkHandle
-constexpr int success = 0;
+constexpr int nvjitlink_success = 0;
 
 constexpr std::array<const char*, 19> status_names = {
     "NVJITLINK_SUCCESS",
@@ -103,7 +103,7 @@ class linking {
       options.push_back(option.c_str());
     if (const int status =
             with_.create(&linker_, static_cast<std::uint32_t>(options.size()), options.data());
-        status != success) {
+        status != nvjitlink_success) {
       return failure(status, "nvJitLinkCreate");
     }
     binary made{.kind = what.output};
@@ -112,23 +112,23 @@ class linking {
       const std::string name = "piece " + std::to_string(i);
       if (const int status = with_.add(linker_, input_type(piece.kind), piece.image.data(),
                                        piece.image.size(), name.c_str());
-          status != success) {
+          status != nvjitlink_success) {
         return failure(status, "nvJitLinkAddData", name + ": ");
       }
       made.names.insert(made.names.end(), piece.names.begin(), piece.names.end());
     }
-    if (const int status = with_.complete(linker_); status != success) {
+    if (const int status = with_.complete(linker_); status != nvjitlink_success) {
       return failure(status, "nvJitLinkComplete");
     }
     const bool ptx = what.output == image_kind::ptx;
     std::size_t size = 0;
     int status = ptx ? with_.ptx_size(linker_, &size) : with_.cubin_size(linker_, &size);
-    if (status == success) {
+    if (status == nvjitlink_success) {
       made.image.resize(size);
       status = ptx ? with_.ptx(linker_, reinterpret_cast<char*>(made.image.data()))
                    : with_.cubin(linker_, made.image.data());
     }
-    if (status != success) {
+    if (status != nvjitlink_success) {
       return failure(status, ptx ? "nvJitLinkGetLinkedPtx" : "nvJitLinkGetLinkedCubin");
     }
     made.log = log(with_.info_log_size, with_.info_log);
@@ -139,9 +139,9 @@ class linking {
   [[nodiscard]] std::string log(int (*size_of)(linker, std::size_t*),
                                 int (*take)(linker, char*)) const {
     std::size_t size = 0;
-    if (linker_ == nullptr || size_of(linker_, &size) != success || size == 0) return {};
+    if (linker_ == nullptr || size_of(linker_, &size) != nvjitlink_success || size == 0) return {};
     std::string text(size, '\0');
-    if (take(linker_, text.data()) != success) return {};
+    if (take(linker_, text.data()) != nvjitlink_success) return {};
     while (!text.empty() && text.back() == '\0')
       text.pop_back();
     return text;

@@ -10,7 +10,7 @@ namespace troupe::jit {
 namespace {
 
 using program = void*;  // nvrtcProgram
-enum : int { success = 0, error_out_of_memory = 1 };
+enum : int { nvrtc_success = 0, nvrtc_out_of_memory = 1 };
 
 struct nvrtc {
   const char* (*error_string)(int) = nullptr;
@@ -56,7 +56,7 @@ struct nvrtc {
   [[nodiscard]] error failure(int status, std::string_view call, std::string message) const {
     const char* const name = error_string(status);
     if (message.empty()) message = name;
-    return error{.code = status == error_out_of_memory ? errc::out_of_memory : errc::library_error,
+    return error{.code = status == nvrtc_out_of_memory ? errc::out_of_memory : errc::library_error,
                  .message = std::move(message),
                  .library = "nvrtc",
                  .call = std::string(call),
@@ -84,11 +84,11 @@ class compilation {
     if (const int status =
             nvrtc_.create(&program_, what.text.c_str(), what.name.c_str(),
                           static_cast<int>(texts.size()), texts.data(), names.data());
-        status != success) {
+        status != nvrtc_success) {
       return nvrtc_.failure(status, "nvrtcCreateProgram", {});
     }
     for (const std::string& name : what.names) {
-      if (const int status = nvrtc_.add_name(program_, name.c_str()); status != success) {
+      if (const int status = nvrtc_.add_name(program_, name.c_str()); status != nvrtc_success) {
         return nvrtc_.failure(status, "nvrtcAddNameExpression", "name expression " + name);
       }
     }
@@ -98,11 +98,11 @@ class compilation {
       options.push_back(option.c_str());
     const int status = nvrtc_.compile(program_, static_cast<int>(options.size()), options.data());
     binary made{.kind = what.output, .log = log()};
-    if (status != success) return nvrtc_.failure(status, "nvrtcCompileProgram", made.log);
+    if (status != nvrtc_success) return nvrtc_.failure(status, "nvrtcCompileProgram", made.log);
     for (const std::string& name : what.names) {
       const char* lowered = nullptr;
       if (const int found = nvrtc_.lowered_name(program_, name.c_str(), &lowered);
-          found != success) {
+          found != nvrtc_success) {
         return nvrtc_.failure(found, "nvrtcGetLoweredName", "name expression " + name);
       }
       made.names.push_back({.expression = name, .lowered = lowered});
@@ -115,9 +115,9 @@ class compilation {
   // As much as is available; a missing log must not cause a failure.
   [[nodiscard]] std::string log() const {
     std::size_t size = 0;
-    if (nvrtc_.log_size(program_, &size) != success || size == 0) return {};
+    if (nvrtc_.log_size(program_, &size) != nvrtc_success || size == 0) return {};
     std::string text(size, '\0');
-    if (nvrtc_.log(program_, text.data()) != success) return {};
+    if (nvrtc_.log(program_, text.data()) != nvrtc_success) return {};
     text.pop_back();  // its NUL
     return text;
   }
@@ -129,12 +129,12 @@ class compilation {
     auto* const take = cubin ? nvrtc_.cubin : ptx ? nvrtc_.ptx : nvrtc_.lto;
     const std::string_view call = cubin ? "nvrtcGetCUBIN" : ptx ? "nvrtcGetPTX" : "nvrtcGetLTOIR";
     std::size_t size = 0;
-    if (const int status = size_of(program_, &size); status != success) {
+    if (const int status = size_of(program_, &size); status != nvrtc_success) {
       return nvrtc_.failure(status, call, into.log);
     }
     into.image.resize(size);
     if (const int status = take(program_, reinterpret_cast<char*>(into.image.data()));
-        status != success) {
+        status != nvrtc_success) {
       return nvrtc_.failure(status, call, into.log);
     }
     return {};

@@ -7,9 +7,8 @@
 namespace troupe::conformance {
 namespace {
 
-constexpr layout columns[] = {layout::column, layout::column_padded};
-constexpr std::int64_t sizes[] = {0, 1, 2, 7, 70};
-constexpr std::int64_t count = 3;
+constexpr std::int64_t batched_orders[] = {0, 1, 2, 7, 70};
+constexpr std::int64_t batch_count = 3;
 
 /// P · L · U from what getrf left.
 matrix product_of_factors(const matrix& lu, const matrix& pivots, std::int64_t batch) {
@@ -36,16 +35,16 @@ void expect_close(scene& s, dtype type, const matrix& actual, const matrix& expe
 
 TEST(BlasFactor, GetrfFactorsWithPivots) {
   for (const dtype type : classic_types) {
-    for (const layout l : columns) {
-      for (const std::int64_t n : sizes) {
+    for (const layout l : column_layouts) {
+      for (const std::int64_t n : batched_orders) {
         scene s;
         s.name(std::string(to_string(type)) + " n=" + std::to_string(n));
-        auto& a = s.batch(type, count, n, n, l);
-        auto& pivots = s.tensor(dtype::i32, {count, n}, {std::max<std::int64_t>(n, 1), 1});
-        auto& info = s.vector(dtype::i32, count);
+        auto& a = s.batch(type, batch_count, n, n, l);
+        auto& pivots = s.tensor(dtype::i32, {batch_count, n}, {std::max<std::int64_t>(n, 1), 1});
+        auto& info = s.vector(dtype::i32, batch_count);
         s.run(blas::getrf_batched{.a = a.view, .pivots = pivots.view, .info = info.view});
-        s.expect_exactly(info, matrix(count, 1));
-        for (std::int64_t i = 0; i < count; ++i) {
+        s.expect_exactly(info, matrix(batch_count, 1));
+        for (std::int64_t i = 0; i < batch_count; ++i) {
           const matrix lu = s.now(a, i);
           const matrix size = magnitude(triangular(lu, blas::uplo::lower, blas::diag::unit)) *
                               magnitude(triangular(lu, blas::uplo::upper));
@@ -79,17 +78,17 @@ TEST(BlasFactor, GetrfTellsWhichMatrixIsSingularAndWhere) {
 
 TEST(BlasFactor, GetrsSolvesAndGetriInverts) {
   for (const dtype type : classic_types) {
-    for (const layout l : columns) {
-      for (const std::int64_t n : sizes) {
+    for (const layout l : column_layouts) {
+      for (const std::int64_t n : batched_orders) {
         scene s;
         s.name(std::string(to_string(type)) + " n=" + std::to_string(n));
-        auto& a = s.batch(type, count, n, n, l);
+        auto& a = s.batch(type, batch_count, n, n, l);
         s.make_solvable(a);
-        auto& pivots = s.tensor(dtype::i32, {count, n}, {std::max<std::int64_t>(n, 1), 1});
-        auto& info = s.vector(dtype::i32, count);
+        auto& pivots = s.tensor(dtype::i32, {batch_count, n}, {std::max<std::int64_t>(n, 1), 1});
+        auto& info = s.vector(dtype::i32, batch_count);
         s.run(blas::getrf_batched{.a = a.view, .pivots = pivots.view, .info = info.view});
         std::vector<number> factors, found;
-        for (std::int64_t i = 0; i < count; ++i) {
+        for (std::int64_t i = 0; i < batch_count; ++i) {
           const matrix lu = s.now(a, i);
           factors.insert(factors.end(), lu.values.begin(), lu.values.end());
         }
@@ -99,31 +98,32 @@ TEST(BlasFactor, GetrsSolvesAndGetriInverts) {
         for (const blas::storage_op op : storage_ops) {
           if (op == blas::storage_op::conjugate) continue;
           scene solve;
-          auto& lu = solve.batch(type, count, n, n, l);
-          auto& rows = solve.tensor(dtype::i32, {count, n}, {std::max<std::int64_t>(n, 1), 1});
-          auto& b = solve.batch(type, count, n, 4, l);
+          auto& lu = solve.batch(type, batch_count, n, n, l);
+          auto& rows =
+              solve.tensor(dtype::i32, {batch_count, n}, {std::max<std::int64_t>(n, 1), 1});
+          auto& b = solve.batch(type, batch_count, n, 4, l);
           solve.fill(lu, factors);
           solve.fill(rows, places);
           solve.run(
               blas::getrs_batched{.a = lu.view, .pivots = rows.view, .b = b.view, .op_a = op});
-          for (std::int64_t i = 0; i < count; ++i)
+          for (std::int64_t i = 0; i < batch_count; ++i)
             solve.expect_solution(b, applied(op, original.before(i)), b.before(i), i);
         }
 
         scene invert;
-        auto& lu = invert.batch(type, count, n, n, l);
-        auto& rows = invert.tensor(dtype::i32, {count, n}, {std::max<std::int64_t>(n, 1), 1});
-        auto& c = invert.batch(type, count, n, n, layout::column_padded);
-        auto& good = invert.vector(dtype::i32, count);
+        auto& lu = invert.batch(type, batch_count, n, n, l);
+        auto& rows = invert.tensor(dtype::i32, {batch_count, n}, {std::max<std::int64_t>(n, 1), 1});
+        auto& c = invert.batch(type, batch_count, n, n, layout::column_padded);
+        auto& good = invert.vector(dtype::i32, batch_count);
         invert.fill(lu, factors);
         invert.fill(rows, places);
         invert.run(
             blas::getri_batched{.a = lu.view, .pivots = rows.view, .c = c.view, .info = good.view});
-        invert.expect_exactly(good, matrix(count, 1));
+        invert.expect_exactly(good, matrix(batch_count, 1));
         matrix one(n, n);
         for (std::int64_t i = 0; i < n; ++i)
           one(i, i) = 1;
-        for (std::int64_t i = 0; i < count; ++i)
+        for (std::int64_t i = 0; i < batch_count; ++i)
           invert.expect_solution(c, original.before(i), one, i);
       }
     }
@@ -144,17 +144,17 @@ TEST(BlasFactor, GetriTellsOfASingularMatrix) {
 
 TEST(BlasFactor, GeqrfFactorsIntoReflectorsAndR) {
   for (const dtype type : classic_types) {
-    for (const layout l : columns) {
+    for (const layout l : column_layouts) {
       for (const auto& [m, n] :
            {std::pair<std::int64_t, std::int64_t>{0, 3}, {1, 1}, {5, 3}, {3, 5}, {40, 40}}) {
         scene s;
         s.name(std::string(to_string(type)) + " m=" + std::to_string(m) +
                " n=" + std::to_string(n));
         const std::int64_t k = std::min(m, n);
-        auto& a = s.batch(type, count, m, n, l);
-        auto& tau = s.tensor(type, {count, k}, {std::max<std::int64_t>(k, 1), 1});
+        auto& a = s.batch(type, batch_count, m, n, l);
+        auto& tau = s.tensor(type, {batch_count, k}, {std::max<std::int64_t>(k, 1), 1});
         s.run(blas::geqrf_batched{.a = a.view, .tau = tau.view});
-        for (std::int64_t i = 0; i < count; ++i) {
+        for (std::int64_t i = 0; i < batch_count; ++i) {
           const matrix qr = s.now(a, i);
           // Q · R, applying H_j = 1 − tau_j v_j v_jᴴ from the last to the first.
           matrix product = triangular(qr, blas::uplo::upper);

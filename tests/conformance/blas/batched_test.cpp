@@ -1,20 +1,9 @@
-#include "conformance/scene.hpp"
+#include "product_types.hpp"
 
 #include <troupe/blas/batched.hpp>
 
 namespace troupe::conformance {
 namespace {
-
-struct product_type {
-  dtype in, out, compute;
-};
-constexpr product_type product_types[] = {
-    {dtype::f32, dtype::f32, dtype::f32},   {dtype::f64, dtype::f64, dtype::f64},
-    {dtype::c64, dtype::c64, dtype::f32},   {dtype::c128, dtype::c128, dtype::f64},
-    {dtype::f16, dtype::f16, dtype::f32},   {dtype::f16, dtype::f32, dtype::f32},
-    {dtype::bf16, dtype::bf16, dtype::f32}, {dtype::bf16, dtype::f32, dtype::f32},
-    {dtype::i8, dtype::i32, dtype::i32},
-};
 
 scalar alpha_for(const product_type& type) {
   return type.in == dtype::i8 ? scalar(-3) : factor(type.out, 1.25, -0.5);

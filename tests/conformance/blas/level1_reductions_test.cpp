@@ -8,21 +8,15 @@
 namespace troupe::conformance {
 namespace {
 
-constexpr dtype with_halves[] = {dtype::f32,  dtype::f64, dtype::c64,
-                                 dtype::c128, dtype::f16, dtype::bf16};
-constexpr dtype reals[] = {dtype::f32, dtype::f64, dtype::f16, dtype::bf16};
-constexpr std::int64_t sizes[] = {0, 1, 2, 5, 31, 64, 513, 20011};
-constexpr std::int64_t strides[] = {1, 3};
-
-dtype computed_in(dtype type) {
-  return type == dtype::f16 || type == dtype::bf16 ? dtype::f32 : real_of(type);
-}
+constexpr dtype reduced_types[] = {dtype::f32, dtype::f64, dtype::f16, dtype::bf16};
+constexpr std::int64_t reduction_lengths[] = {0, 1, 2, 5, 31, 64, 513, 20011};
+constexpr std::int64_t reduction_strides[] = {1, 3};
 
 template <class Check>
-void for_each_case(std::span<const dtype> types, Check check) {
+void for_each_reduction(std::span<const dtype> types, Check check) {
   for (const dtype type : types) {
-    for (const std::int64_t n : sizes) {
-      for (const std::int64_t stride : strides) {
+    for (const std::int64_t n : reduction_lengths) {
+      for (const std::int64_t stride : reduction_strides) {
         for (const bool into_tensor : {false, true}) {
           scene s;
           s.name(std::string(to_string(type)) + " n=" + std::to_string(n) + " stride " +
@@ -62,13 +56,14 @@ void check_number(scene& s, Request r, dtype type, bool into_tensor, number expe
 }
 
 TEST(BlasReductions, DotSumsProducts) {
-  for_each_case(reals, [](scene& s, dtype type, std::int64_t n, std::int64_t stride, bool tensor) {
-    auto& x = s.vector(type, n, stride);
-    auto& y = s.vector(type, n, 4 - stride);
-    const matrix terms = products(x.before(), y.before());
-    check_number(s, blas::dot{.x = x.view, .y = y.view}, type, tensor, sum(terms),
-                 sum(magnitude(terms)).real(), n, computed_in(type));
-  });
+  for_each_reduction(reduced_types,
+                     [](scene& s, dtype type, std::int64_t n, std::int64_t stride, bool tensor) {
+                       auto& x = s.vector(type, n, stride);
+                       auto& y = s.vector(type, n, 4 - stride);
+                       const matrix terms = products(x.before(), y.before());
+                       check_number(s, blas::dot{.x = x.view, .y = y.view}, type, tensor,
+                                    sum(terms), sum(magnitude(terms)).real(), n, computed_in(type));
+                     });
 }
 
 constexpr dtype f32_only[] = {dtype::f32};
@@ -85,54 +80,56 @@ TEST(BlasReductions, DsdotAndSdsdotSumInF64) {
     s.fill(y, 1);
     return sum(x.before());
   };
-  for_each_case(f32_only, [&](scene& s, dtype type, std::int64_t n, std::int64_t stride, bool to) {
-    auto& x = s.vector(type, n, stride);
-    auto& y = s.vector(type, n, 4 - stride);
-    const number expected = hard(s, x, y);
-    const double bound = static_cast<double>(n) * 3e7;
-    check_number(s, blas::dsdot{.x = x.view, .y = y.view}, dtype::f64, to, expected, bound, n,
-                 dtype::f64);
-  });
-  for_each_case(f32_only, [&](scene& s, dtype type, std::int64_t n, std::int64_t stride, bool to) {
-    auto& x = s.vector(type, n, stride);
-    auto& y = s.vector(type, n, 4 - stride);
-    const number expected = hard(s, x, y) + 0.375;
-    const blas::sdsdot r{.x = x.view, .y = y.view, .alpha = 0.375};
-    const double rounding = std::abs(expected) * epsilon(dtype::f32);
-    const double bound = static_cast<double>(n) * 3e7 + rounding / epsilon(dtype::f64);
-    check_number(s, r, dtype::f32, to, expected, bound, n, dtype::f64);
-  });
+  for_each_reduction(f32_only,
+                     [&](scene& s, dtype type, std::int64_t n, std::int64_t stride, bool to) {
+                       auto& x = s.vector(type, n, stride);
+                       auto& y = s.vector(type, n, 4 - stride);
+                       const number expected = hard(s, x, y);
+                       const double bound = static_cast<double>(n) * 3e7;
+                       check_number(s, blas::dsdot{.x = x.view, .y = y.view}, dtype::f64, to,
+                                    expected, bound, n, dtype::f64);
+                     });
+  for_each_reduction(
+      f32_only, [&](scene& s, dtype type, std::int64_t n, std::int64_t stride, bool to) {
+        auto& x = s.vector(type, n, stride);
+        auto& y = s.vector(type, n, 4 - stride);
+        const number expected = hard(s, x, y) + 0.375;
+        const blas::sdsdot r{.x = x.view, .y = y.view, .alpha = 0.375};
+        const double rounding = std::abs(expected) * epsilon(dtype::f32);
+        const double bound = static_cast<double>(n) * 3e7 + rounding / epsilon(dtype::f64);
+        check_number(s, r, dtype::f32, to, expected, bound, n, dtype::f64);
+      });
 }
 
 TEST(BlasReductions, DotcAndDotuSumProducts) {
-  for_each_case(complex_types,
-                [](scene& s, dtype type, std::int64_t n, std::int64_t stride, bool to) {
-                  auto& x = s.vector(type, n, stride);
-                  auto& y = s.vector(type, n, 2);
-                  const matrix terms = products(conjugated(x.before()), y.before());
-                  check_number(s, blas::dotc{.x = x.view, .y = y.view}, type, to, sum(terms),
-                               sum(magnitude(terms)).real() * 2, n, computed_in(type));
-                });
-  for_each_case(complex_types,
-                [](scene& s, dtype type, std::int64_t n, std::int64_t stride, bool to) {
-                  auto& x = s.vector(type, n, 2);
-                  auto& y = s.vector(type, n, stride);
-                  const matrix terms = products(x.before(), y.before());
-                  check_number(s, blas::dotu{.x = x.view, .y = y.view}, type, to, sum(terms),
-                               sum(magnitude(terms)).real() * 2, n, computed_in(type));
-                });
+  for_each_reduction(complex_types,
+                     [](scene& s, dtype type, std::int64_t n, std::int64_t stride, bool to) {
+                       auto& x = s.vector(type, n, stride);
+                       auto& y = s.vector(type, n, 2);
+                       const matrix terms = products(conjugated(x.before()), y.before());
+                       check_number(s, blas::dotc{.x = x.view, .y = y.view}, type, to, sum(terms),
+                                    sum(magnitude(terms)).real() * 2, n, computed_in(type));
+                     });
+  for_each_reduction(complex_types,
+                     [](scene& s, dtype type, std::int64_t n, std::int64_t stride, bool to) {
+                       auto& x = s.vector(type, n, 2);
+                       auto& y = s.vector(type, n, stride);
+                       const matrix terms = products(x.before(), y.before());
+                       check_number(s, blas::dotu{.x = x.view, .y = y.view}, type, to, sum(terms),
+                                    sum(magnitude(terms)).real() * 2, n, computed_in(type));
+                     });
 }
 
 TEST(BlasReductions, Nrm2IsTheEuclideanNorm) {
-  for_each_case(with_halves,
-                [](scene& s, dtype type, std::int64_t n, std::int64_t stride, bool to) {
-                  auto& x = s.vector(type, n, stride);
-                  double squares = 0;
-                  for (const number& v : x.values)
-                    squares += std::norm(v);
-                  check_number(s, blas::nrm2{.x = x.view}, real_of(type), to, std::sqrt(squares),
-                               std::sqrt(squares), n, computed_in(type));
-                });
+  for_each_reduction(classic_and_half_types,
+                     [](scene& s, dtype type, std::int64_t n, std::int64_t stride, bool to) {
+                       auto& x = s.vector(type, n, stride);
+                       double squares = 0;
+                       for (const number& v : x.values)
+                         squares += std::norm(v);
+                       check_number(s, blas::nrm2{.x = x.view}, real_of(type), to,
+                                    std::sqrt(squares), std::sqrt(squares), n, computed_in(type));
+                     });
 }
 
 TEST(BlasReductions, Nrm2NeitherOverflowsNorUnderflows) {
@@ -201,13 +198,13 @@ TEST(BlasReductions, TheNormOfTheLargestHalvesIsAReplyBeyondTheirType) {
 }
 
 TEST(BlasReductions, AsumSumsMagnitudes) {
-  for_each_case(classic_types,
-                [](scene& s, dtype type, std::int64_t n, std::int64_t stride, bool to) {
-                  auto& x = s.vector(type, n, stride);
-                  const number expected = sum(magnitude(x.before()));
-                  check_number(s, blas::asum{.x = x.view}, real_of(type), to, expected,
-                               expected.real(), n, computed_in(type));
-                });
+  for_each_reduction(classic_types,
+                     [](scene& s, dtype type, std::int64_t n, std::int64_t stride, bool to) {
+                       auto& x = s.vector(type, n, stride);
+                       const number expected = sum(magnitude(x.before()));
+                       check_number(s, blas::asum{.x = x.view}, real_of(type), to, expected,
+                                    expected.real(), n, computed_in(type));
+                     });
 }
 
 template <class Request>
@@ -231,7 +228,7 @@ TEST(BlasReductions, IamaxAndIaminAnswerTheFirstExtremeFromZero) {
     return std::ranges::min_element(m.values, {}, [](number v) { return v.real(); }) -
            m.values.begin();
   };
-  for_each_case(
+  for_each_reduction(
       classic_types, [&](scene& s, dtype type, std::int64_t n, std::int64_t stride, bool to) {
         // Eighths from −1 to 1: many ties, and sums of magnitudes that no type rounds.
         auto& x = s.vector(type, n, stride);
@@ -242,7 +239,7 @@ TEST(BlasReductions, IamaxAndIaminAnswerTheFirstExtremeFromZero) {
         const matrix sizes_of = magnitude(x.before());
         check_index(s, blas::iamax{.x = x.view}, to, n == 0 ? -1 : largest(sizes_of));
       });
-  for_each_case(
+  for_each_reduction(
       classic_types, [&](scene& s, dtype type, std::int64_t n, std::int64_t stride, bool to) {
         auto& x = s.vector(type, n, stride);
         std::vector<number> values = x.values;

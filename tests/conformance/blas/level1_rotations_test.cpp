@@ -8,12 +8,11 @@
 namespace troupe::conformance {
 namespace {
 
-constexpr dtype reals[] = {dtype::f32, dtype::f64};
-constexpr std::int64_t sizes[] = {0, 1, 2, 31, 513};
+constexpr std::int64_t rotation_lengths[] = {0, 1, 2, 31, 513};
 
 TEST(BlasRotations, RotAppliesNumbersOrTensors) {
   for (const dtype type : classic_types) {
-    for (const std::int64_t n : sizes) {
+    for (const std::int64_t n : rotation_lengths) {
       for (const bool from_tensors : {false, true}) {
         scene s;
         s.name(std::string(to_string(type)) + " n=" + std::to_string(n));
@@ -132,9 +131,9 @@ matrix rotation(const matrix& param) {
 }
 
 TEST(BlasRotations, RotmAppliesEveryFlag) {
-  for (const dtype type : reals) {
+  for (const dtype type : real_types) {
     for (const double flag : {-2.0, -1.0, 0.0, 1.0}) {
-      for (const std::int64_t n : sizes) {
+      for (const std::int64_t n : rotation_lengths) {
         scene s;
         s.name(std::string(to_string(type)) + " flag " + std::to_string(flag));
         auto& x = s.vector(type, n, 2);
@@ -154,7 +153,7 @@ TEST(BlasRotations, RotmAppliesEveryFlag) {
 }
 
 TEST(BlasRotations, RotmgMakesTheSecondComponentZero) {
-  for (const dtype type : reals) {
+  for (const dtype type : real_types) {
     for (int round = 0; round < 100; ++round) {
       scene s;
       for (int skip = 0; skip < round; ++skip)
@@ -186,7 +185,7 @@ TEST(BlasRotations, RotmgMakesTheSecondComponentZero) {
 }
 
 TEST(BlasRotations, RotmgOfANegativeWeightIsZero) {
-  for (const dtype type : reals) {
+  for (const dtype type : real_types) {
     for (const double second : {0.0, 2.0}) {
       scene s;
       s.name(std::string(to_string(type)) + " d2=" + std::to_string(second));
@@ -209,7 +208,7 @@ TEST(BlasRotations, RotmgOfANegativeWeightIsZero) {
 }
 
 TEST(BlasRotations, RotmgWithNothingToRotateLeavesAllButTheFlag) {
-  for (const dtype type : reals) {
+  for (const dtype type : real_types) {
     scene s;
     auto& d1 = s.vector(type, 1);
     auto& d2 = s.vector(type, 1);
@@ -229,7 +228,7 @@ TEST(BlasRotations, RotmgWithNothingToRotateLeavesAllButTheFlag) {
 }
 
 TEST(BlasRotations, RotmgOfAnInfinityEnds) {
-  for (const dtype type : reals) {
+  for (const dtype type : real_types) {
     for (const bool first : {true, false}) {
       scene s;
       auto& d1 = s.vector(type, 1);

@@ -9,23 +9,17 @@
 namespace troupe::conformance {
 namespace {
 
-constexpr dtype with_halves[] = {dtype::f32,  dtype::f64, dtype::c64,
-                                 dtype::c128, dtype::f16, dtype::bf16};
-constexpr std::int64_t sizes[] = {0, 1, 2, 5, 31, 64, 513, 20011};
-struct strides {
+constexpr std::int64_t level1_lengths[] = {0, 1, 2, 5, 31, 64, 513, 20011};
+struct stride_pair {
   std::int64_t x, y;
 };
-constexpr strides all_strides[] = {{1, 1}, {3, 1}, {1, 2}, {7, 5}};
-
-dtype computed_in(dtype type) {
-  return type == dtype::f16 || type == dtype::bf16 ? dtype::f32 : type;
-}
+constexpr stride_pair stride_pairs[] = {{1, 1}, {3, 1}, {1, 2}, {7, 5}};
 
 template <class Check>
-void for_each_case(std::span<const dtype> types, Check check) {
+void for_each_vectors(std::span<const dtype> types, Check check) {
   for (const dtype type : types) {
-    for (const std::int64_t n : sizes) {
-      for (const strides step : all_strides) {
+    for (const std::int64_t n : level1_lengths) {
+      for (const stride_pair step : stride_pairs) {
         if (n > 1000 && step.x * step.y > 3) continue;
         scene s;
         s.name(std::string(to_string(type)) + " n=" + std::to_string(n) + " strides " +
@@ -37,7 +31,8 @@ void for_each_case(std::span<const dtype> types, Check check) {
 }
 
 TEST(BlasLevel1, AxpyAddsAMultiple) {
-  for_each_case(with_halves, [](scene& s, dtype type, std::int64_t n, strides step) {
+  for_each_vectors(classic_and_half_types, [](scene& s, dtype type, std::int64_t n,
+                                              stride_pair step) {
     auto& x = s.vector(type, n, step.x);
     auto& y = s.vector(type, n, step.y);
     const scalar alpha = factor(type, 1.5, -0.75);
@@ -48,7 +43,7 @@ TEST(BlasLevel1, AxpyAddsAMultiple) {
 }
 
 TEST(BlasLevel1, AxpyByZeroReadsNothing) {
-  for (const dtype type : with_halves) {
+  for (const dtype type : classic_and_half_types) {
     for (const std::int64_t n : {1, 40, 20011}) {
       scene s;
       auto& x = s.vector(type, n, 2);
@@ -61,30 +56,32 @@ TEST(BlasLevel1, AxpyByZeroReadsNothing) {
 }
 
 TEST(BlasLevel1, AxpbyAddsMultiplesOfBoth) {
-  for_each_case(with_halves, [](scene& s, dtype type, std::int64_t n, strides step) {
-    auto& x = s.vector(type, n, step.x);
-    auto& y = s.vector(type, n, step.y);
-    const scalar alpha = factor(type, 1.5, -0.75);
-    const scalar beta = factor(type, -0.5, 1.25);
-    s.run(blas::axpby{.x = x.view, .y = y.view, .alpha = alpha, .beta = beta});
-    const matrix added = as_number(alpha) * x.before();
-    const matrix kept = as_number(beta) * y.before();
-    s.expect(y, added + kept, magnitude(added) + magnitude(kept), 2, computed_in(type));
-  });
+  for_each_vectors(
+      classic_and_half_types, [](scene& s, dtype type, std::int64_t n, stride_pair step) {
+        auto& x = s.vector(type, n, step.x);
+        auto& y = s.vector(type, n, step.y);
+        const scalar alpha = factor(type, 1.5, -0.75);
+        const scalar beta = factor(type, -0.5, 1.25);
+        s.run(blas::axpby{.x = x.view, .y = y.view, .alpha = alpha, .beta = beta});
+        const matrix added = as_number(alpha) * x.before();
+        const matrix kept = as_number(beta) * y.before();
+        s.expect(y, added + kept, magnitude(added) + magnitude(kept), 2, computed_in(type));
+      });
 }
 
 TEST(BlasLevel1, ScalMultiplies) {
-  for_each_case(with_halves, [](scene& s, dtype type, std::int64_t n, strides step) {
-    auto& x = s.vector(type, n, step.x);
-    const scalar alpha = factor(type, -1.25, 0.5);
-    s.run(blas::scal{.x = x.view, .alpha = alpha});
-    const matrix expected = as_number(alpha) * x.before();
-    s.expect(x, expected, magnitude(expected), 1, computed_in(type));
-  });
+  for_each_vectors(classic_and_half_types,
+                   [](scene& s, dtype type, std::int64_t n, stride_pair step) {
+                     auto& x = s.vector(type, n, step.x);
+                     const scalar alpha = factor(type, -1.25, 0.5);
+                     s.run(blas::scal{.x = x.view, .alpha = alpha});
+                     const matrix expected = as_number(alpha) * x.before();
+                     s.expect(x, expected, magnitude(expected), 1, computed_in(type));
+                   });
 }
 
 TEST(BlasLevel1, ScalByZeroKeepsNaNs) {
-  for (const dtype type : with_halves) {
+  for (const dtype type : classic_and_half_types) {
     scene s;
     auto& x = s.vector(type, 40);
     std::vector<number> values = x.values;
@@ -103,13 +100,13 @@ TEST(BlasLevel1, ScalByZeroKeepsNaNs) {
 }
 
 TEST(BlasLevel1, CopyAndSwapMoveElements) {
-  for_each_case(classic_types, [](scene& s, dtype type, std::int64_t n, strides step) {
+  for_each_vectors(classic_types, [](scene& s, dtype type, std::int64_t n, stride_pair step) {
     auto& x = s.vector(type, n, step.x);
     auto& y = s.vector(type, n, step.y);
     s.run(blas::copy{.x = x.view, .y = y.view});
     s.expect_exactly(y, x.before());
   });
-  for_each_case(classic_types, [](scene& s, dtype type, std::int64_t n, strides step) {
+  for_each_vectors(classic_types, [](scene& s, dtype type, std::int64_t n, stride_pair step) {
     auto& x = s.vector(type, n, step.x);
     auto& y = s.vector(type, n, step.y);
     s.run(blas::swap{.x = x.view, .y = y.view});
@@ -119,7 +116,7 @@ TEST(BlasLevel1, CopyAndSwapMoveElements) {
 }
 
 TEST(BlasLevel1, ScalByAnOrdinaryNumberKeepsNaNsAndInfinities) {
-  for (const dtype type : with_halves) {
+  for (const dtype type : classic_and_half_types) {
     for (const std::int64_t n : {1, 40, 513}) {
       scene s;
       s.name(std::string(to_string(type)) + " n=" + std::to_string(n));
@@ -141,7 +138,7 @@ TEST(BlasLevel1, ScalByAnOrdinaryNumberKeepsNaNsAndInfinities) {
 }
 
 TEST(BlasLevel1, CopyReverses) {
-  for_each_case(classic_types, [](scene& s, dtype type, std::int64_t n, strides step) {
+  for_each_vectors(classic_types, [](scene& s, dtype type, std::int64_t n, stride_pair step) {
     auto& x = s.vector(type, n, step.x);
     auto& y = s.vector(type, n, step.y);
     s.run(blas::copy{.x = x.view, .y = y.view, .reversed = true});

@@ -12,7 +12,7 @@ bool transposes(blas::storage_op op) {
 
 TEST(BlasBanded, GbmvMultiplies) {
   for (const dtype type : classic_types) {
-    for (const layout l : columns) {
+    for (const layout l : column_layouts) {
       for (const blas::storage_op op : storage_ops) {
         for (const auto& [kl, ku] : {std::pair<std::int64_t, std::int64_t>{0, 0}, {2, 1}, {0, 3}}) {
           for (const std::int64_t m : storage_sizes) {
@@ -64,7 +64,7 @@ TEST(BlasBanded, DoNotReadWhatAnAlphaOfZeroWeighs) {
     };
   };
   for (const blas::storage_op op : storage_ops) {
-    expect_beta_y(classic_types, columns, rows(4),
+    expect_beta_y(classic_types, column_layouts, rows(4),
                   [&](const any_tensor& ab, const any_tensor& x, const any_tensor& y) {
                     return blas::gbmv{.ab = ab, .x = x, .y = y, .kl = 2, .ku = 1, .op_a = op};
                   });
@@ -74,8 +74,8 @@ TEST(BlasBanded, DoNotReadWhatAnAlphaOfZeroWeighs) {
       return banded<Request>(ab, x, y);
     };
   };
-  expect_beta_y(classic_types, columns, rows(3), product(blas::sbmv{}));
-  expect_beta_y(complex_types, columns, rows(3), product(blas::hbmv{}));
+  expect_beta_y(classic_types, column_layouts, rows(3), product(blas::sbmv{}));
+  expect_beta_y(complex_types, column_layouts, rows(3), product(blas::hbmv{}));
 }
 
 TEST(BlasBanded, SbmvAndHbmvMultiply) {

@@ -32,16 +32,14 @@ TEST(BlasPacked, DoNotReadWhatAnAlphaOfZeroWeighs) {
       return packed<Request>(ap, x, y);
     };
   };
-  expect_beta_y(classic_types, columns, triangle, product(blas::spmv{}));
-  expect_beta_y(complex_types, columns, triangle, product(blas::hpmv{}));
+  expect_beta_y(classic_types, column_layouts, triangle, product(blas::spmv{}));
+  expect_beta_y(complex_types, column_layouts, triangle, product(blas::hpmv{}));
 }
 
 TEST(BlasPacked, TpmvAndTpsvWorkOnOneTriangle) {
   for_each_triangle({-1}, multiplies<blas::tpmv>(packed<blas::tpmv>));
   for_each_triangle({-1}, solves<blas::tpsv>(packed<blas::tpsv>));
 }
-
-constexpr dtype reals[] = {dtype::f32, dtype::f64};
 
 /// Puts NaN into the imaginary parts of a packed triangle's diagonal.
 void hide_imaginary_diagonal(scene& s, test_tensor& ap, std::int64_t n, blas::uplo uplo) {
@@ -97,18 +95,19 @@ void check_update(std::span<const dtype> types, bool is_hermitian, bool real_alp
 }
 
 TEST(BlasPacked, SprAndHprUpdateOneTriangle) {
-  check_update<blas::spr>(reals, false, true, [](number alpha, const matrix& x, const matrix&) {
-    return alpha * (x * transposed(x));
-  });
+  check_update<blas::spr>(
+      real_types, false, true,
+      [](number alpha, const matrix& x, const matrix&) { return alpha * (x * transposed(x)); });
   check_update<blas::hpr>(
       complex_types, true, true,
       [](number alpha, const matrix& x, const matrix&) { return alpha * (x * adjoint(x)); });
 }
 
 TEST(BlasPacked, Spr2AndHpr2UpdateOneTriangle) {
-  check_update<blas::spr2>(reals, false, true, [](number alpha, const matrix& x, const matrix& y) {
-    return alpha * (x * transposed(y) + y * transposed(x));
-  });
+  check_update<blas::spr2>(real_types, false, true,
+                           [](number alpha, const matrix& x, const matrix& y) {
+                             return alpha * (x * transposed(y) + y * transposed(x));
+                           });
   check_update<blas::hpr2>(complex_types, true, false,
                            [](number alpha, const matrix& x, const matrix& y) {
                              return alpha * (x * adjoint(y)) + std::conj(alpha) * (y * adjoint(x));
@@ -135,9 +134,9 @@ void check_no_change(std::span<const dtype> types) {
 }
 
 TEST(BlasPacked, AnUpdateByAnAlphaOfZeroChangesNothing) {
-  check_no_change<blas::spr>(reals);
+  check_no_change<blas::spr>(real_types);
   check_no_change<blas::hpr>(complex_types);
-  check_no_change<blas::spr2>(reals);
+  check_no_change<blas::spr2>(real_types);
   check_no_change<blas::hpr2>(complex_types);
 }
 

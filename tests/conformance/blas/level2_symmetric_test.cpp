@@ -7,7 +7,7 @@
 namespace troupe::conformance {
 namespace {
 
-constexpr std::int64_t sizes[] = {0, 1, 2, 7, 133};
+constexpr std::int64_t level2_symmetric_orders[] = {0, 1, 2, 7, 133};
 
 /// Calls `check` for every type, layout, triangle and size, with the matrix's other triangle
 /// hidden.
@@ -16,7 +16,7 @@ void for_each_case(std::span<const dtype> types, bool hermitian, Check check) {
   for (const dtype type : types) {
     for (const layout l : all_layouts) {
       for (const blas::uplo uplo : triangles) {
-        for (const std::int64_t n : sizes) {
+        for (const std::int64_t n : level2_symmetric_orders) {
           scene s;
           s.name(std::string(to_string(type)) + " " + to_string(l) + " n=" + std::to_string(n));
           auto& a = s.matrix_of(type, n, n, l);
@@ -29,7 +29,7 @@ void for_each_case(std::span<const dtype> types, bool hermitian, Check check) {
 }
 
 template <class Request>
-void check_product(std::span<const dtype> types, bool is_hermitian) {
+void check_vector_product(std::span<const dtype> types, bool is_hermitian) {
   for (const bool overwrites : {false, true}) {
     for_each_case(
         types, is_hermitian,
@@ -51,8 +51,8 @@ void check_product(std::span<const dtype> types, bool is_hermitian) {
 }
 
 TEST(BlasLevel2, SymvAndHemvReadOneTriangle) {
-  check_product<blas::symv>(classic_types, false);
-  check_product<blas::hemv>(complex_types, true);
+  check_vector_product<blas::symv>(classic_types, false);
+  check_vector_product<blas::hemv>(complex_types, true);
 }
 
 matrix outer_size(const test_tensor& x, const test_tensor& y) {

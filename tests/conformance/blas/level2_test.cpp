@@ -7,14 +7,14 @@
 namespace troupe::conformance {
 namespace {
 
-constexpr std::int64_t sizes[] = {0, 1, 2, 7, 133};
+constexpr std::int64_t level2_sizes[] = {0, 1, 2, 7, 133};
 
 TEST(BlasLevel2, GemvMultipliesInEveryLayout) {
   for (const dtype type : classic_types) {
     for (const layout l : all_layouts) {
       for (const blas::op op : ops) {
-        for (const std::int64_t m : sizes) {
-          for (const std::int64_t n : sizes) {
+        for (const std::int64_t m : level2_sizes) {
+          for (const std::int64_t n : level2_sizes) {
             for (const bool overwrites : {false, true}) {
               scene s;
               s.name(std::string(to_string(type)) + " " + to_string(l) + " m=" + std::to_string(m) +
@@ -59,8 +59,8 @@ template <class Request>
 void check_outer(std::span<const dtype> types, matrix (*turned)(const matrix&)) {
   for (const dtype type : types) {
     for (const layout l : all_layouts) {
-      for (const std::int64_t m : sizes) {
-        for (const std::int64_t n : sizes) {
+      for (const std::int64_t m : level2_sizes) {
+        for (const std::int64_t n : level2_sizes) {
           scene s;
           auto& x = s.vector(type, m, 2);
           auto& y = s.vector(type, n);
@@ -76,8 +76,7 @@ void check_outer(std::span<const dtype> types, matrix (*turned)(const matrix&)) 
 }
 
 TEST(BlasLevel2, GerGeruAndGercAddOuterProducts) {
-  constexpr dtype reals[] = {dtype::f32, dtype::f64};
-  check_outer<blas::ger>(reals, transposed);
+  check_outer<blas::ger>(real_types, transposed);
   check_outer<blas::geru>(complex_types, transposed);
   check_outer<blas::gerc>(complex_types, adjoint);
 }
@@ -89,8 +88,7 @@ TEST(BlasLevel2, DoesNotReadWhatAnAlphaOfZeroWeighs) {
                     return blas::gemv{.a = a, .x = x, .y = y, .op_a = op};
                   });
   }
-  constexpr dtype reals[] = {dtype::f32, dtype::f64};
-  expect_no_change<blas::ger>(reals);
+  expect_no_change<blas::ger>(real_types);
   expect_no_change<blas::geru>(complex_types);
   expect_no_change<blas::gerc>(complex_types);
 }
@@ -101,7 +99,7 @@ TEST(BlasLevel2, TrmvAndTrsvReadOneTriangle) {
       for (const blas::op op : ops) {
         for (const blas::uplo uplo : triangles) {
           for (const blas::diag diag : diagonals) {
-            for (const std::int64_t n : sizes) {
+            for (const std::int64_t n : level2_sizes) {
               const auto on_triangle = [&](auto check) {
                 scene s;
                 s.name(std::string(to_string(type)) + " " + to_string(l) +

@@ -8,13 +8,13 @@
 namespace troupe::conformance {
 namespace {
 
-constexpr std::int64_t sizes[] = {0, 1, 3, 20};
+constexpr std::int64_t level3_symmetric_sizes[] = {0, 1, 3, 20};
 constexpr std::int64_t beyond_one_tile = 150;
 
 bool row_major(layout l) { return l == layout::row || l == layout::row_padded; }
 
 template <class Request>
-void check_product(std::span<const dtype> types, bool is_hermitian) {
+void check_matrix_product(std::span<const dtype> types, bool is_hermitian) {
   for (const dtype type : types) {
     for (const layout la : all_layouts) {
       for (const layout lb : all_layouts) {
@@ -62,8 +62,8 @@ void check_product(std::span<const dtype> types, bool is_hermitian) {
 }
 
 TEST(BlasSymmetric, SymmAndHemmMultiply) {
-  check_product<blas::symm>(classic_types, false);
-  check_product<blas::hemm>(complex_types, true);
+  check_matrix_product<blas::symm>(classic_types, false);
+  check_matrix_product<blas::hemm>(complex_types, true);
 }
 
 struct rank_k_case {
@@ -80,8 +80,8 @@ void for_each_rank_k(std::span<const dtype> types, Check check) {
     for (const layout a : all_layouts) {
       for (const layout c : all_layouts) {
         for (const blas::uplo uplo : triangles) {
-          for (const std::int64_t n : sizes) {
-            for (const std::int64_t k : sizes) {
+          for (const std::int64_t n : level3_symmetric_sizes) {
+            for (const std::int64_t k : level3_symmetric_sizes) {
               for (const bool overwrites : {false, true})
                 check(rank_k_case{type, a, c, uplo, n, k, overwrites});
             }

@@ -1,4 +1,4 @@
-#include "conformance/scene.hpp"
+#include "product_types.hpp"
 
 #include <troupe/blas/level3.hpp>
 
@@ -8,17 +8,6 @@ namespace troupe::conformance {
 namespace {
 
 using blas::op;
-
-struct product_type {
-  dtype in, out, compute;
-};
-constexpr product_type product_types[] = {
-    {dtype::f32, dtype::f32, dtype::f32},   {dtype::f64, dtype::f64, dtype::f64},
-    {dtype::c64, dtype::c64, dtype::f32},   {dtype::c128, dtype::c128, dtype::f64},
-    {dtype::f16, dtype::f16, dtype::f32},   {dtype::f16, dtype::f32, dtype::f32},
-    {dtype::bf16, dtype::bf16, dtype::f32}, {dtype::bf16, dtype::f32, dtype::f32},
-    {dtype::i8, dtype::i32, dtype::i32},
-};
 
 struct gemm_case {
   std::int64_t m, n, k;

@@ -14,27 +14,27 @@
 namespace troupe::conformance {
 namespace {
 
-constexpr dtype reals[] = {dtype::f32, dtype::f64};
-constexpr dtype with_halves[] = {dtype::f32,  dtype::f64, dtype::c64,
-                                 dtype::c128, dtype::f16, dtype::bf16};
 constexpr written_part hermitian_triangle{.triangle = true, .hermitian = true, .real_alpha = true};
 constexpr written_part hermitian_of_two{.triangle = true, .hermitian = true};
 
 TEST(BlasFactors, OfLevel1SpoilOrAreNotRead) {
-  check_factors(with_halves, everything, [](scene& s, dtype type, std::int64_t n, layout) {
-    auto& x = s.vector(type, n);
-    return weighed<blas::scal>{{.x = x.view}, x, {}};
-  });
-  check_factors(with_halves, everything, [](scene& s, dtype type, std::int64_t n, layout) {
-    auto& x = s.vector(type, n, 2);
-    auto& y = s.vector(type, n);
-    return weighed<blas::axpy>{{.x = x.view, .y = y.view}, y, {&x}};
-  });
-  check_factors(with_halves, everything, [](scene& s, dtype type, std::int64_t n, layout) {
-    auto& x = s.vector(type, n, 2);
-    auto& y = s.vector(type, n);
-    return weighed<blas::axpby>{{.x = x.view, .y = y.view}, y, {&x}};
-  });
+  check_factors(classic_and_half_types, everything,
+                [](scene& s, dtype type, std::int64_t n, layout) {
+                  auto& x = s.vector(type, n);
+                  return weighed<blas::scal>{{.x = x.view}, x, {}};
+                });
+  check_factors(classic_and_half_types, everything,
+                [](scene& s, dtype type, std::int64_t n, layout) {
+                  auto& x = s.vector(type, n, 2);
+                  auto& y = s.vector(type, n);
+                  return weighed<blas::axpy>{{.x = x.view, .y = y.view}, y, {&x}};
+                });
+  check_factors(classic_and_half_types, everything,
+                [](scene& s, dtype type, std::int64_t n, layout) {
+                  auto& x = s.vector(type, n, 2);
+                  auto& y = s.vector(type, n);
+                  return weighed<blas::axpby>{{.x = x.view, .y = y.view}, y, {&x}};
+                });
 }
 
 /// A matrix and two vectors.
@@ -60,7 +60,7 @@ TEST(BlasFactors, OfLevel2SpoilOrAreNotRead) {
   check_factors(classic_types, everything, product_with_vector<blas::gemv>);
   check_factors(classic_types, everything, product_with_vector<blas::symv>);
   check_factors(complex_types, everything, product_with_vector<blas::hemv>);
-  check_factors(reals, everything, outer_product<blas::ger>);
+  check_factors(real_types, everything, outer_product<blas::ger>);
   check_factors(complex_types, everything, outer_product<blas::geru>);
   check_factors(complex_types, everything, outer_product<blas::gerc>);
   check_factors(classic_types, one_triangle, outer_product<blas::syr>);
@@ -105,8 +105,8 @@ TEST(BlasFactors, OfBandsAndPackedTrianglesSpoilOrAreNotRead) {
   constexpr written_part hermitian{
       .triangle = true, .packed = true, .hermitian = true, .real_alpha = true};
   constexpr written_part of_two{.triangle = true, .packed = true, .hermitian = true};
-  check_factors(reals, everything, packed_update<blas::spr>);
-  check_factors(reals, everything, packed_update<blas::spr2>);
+  check_factors(real_types, everything, packed_update<blas::spr>);
+  check_factors(real_types, everything, packed_update<blas::spr2>);
   check_factors(complex_types, hermitian, packed_update<blas::hpr>);
   check_factors(complex_types, of_two, packed_update<blas::hpr2>);
 }
@@ -136,7 +136,7 @@ weighed<Request> with_triangle(scene& s, dtype type, std::int64_t n, layout l) {
 }
 
 TEST(BlasFactors, OfLevel3SpoilOrAreNotRead) {
-  check_factors(with_halves, everything, product_of_two<blas::gemm>);
+  check_factors(classic_and_half_types, everything, product_of_two<blas::gemm>);
   check_factors(classic_types, everything, product_of_two<blas::geam>);
   check_factors(classic_types, everything, product_of_two<blas::symm>);
   check_factors(complex_types, everything, product_of_two<blas::hemm>);
@@ -153,25 +153,30 @@ TEST(BlasFactors, OfUpdatedTrianglesSpoilOrAreNotRead) {
 }
 
 TEST(BlasFactors, OfBatchesSpoilOrAreNotRead) {
-  check_factors(with_halves, everything, [](scene& s, dtype type, std::int64_t n, layout l) {
-    auto& a = s.batch(type, 2, n, n, l);
-    auto& b = s.batch(type, 2, n, n, l);
-    auto& c = s.batch(type, 2, n, n, l);
-    return weighed<blas::gemm_strided_batched>{
-        {.a = a.view, .b = b.view, .c = c.view}, c, {&a, &b}};
-  });
-  check_factors(with_halves, everything, [](scene& s, dtype type, std::int64_t n, layout l) {
-    auto& a = s.matrix_of(type, n, n, l);
-    auto& b = s.matrix_of(type, n, n, l);
-    auto& c = s.matrix_of(type, n, n, l);
-    return weighed<blas::gemm_batched>{{.a = {a.view}, .b = {b.view}, .c = {c.view}}, c, {&a, &b}};
-  });
-  check_factors(with_halves, everything, [](scene& s, dtype type, std::int64_t n, layout l) {
-    auto& a = s.matrix_of(type, n, n, l);
-    auto& b = s.matrix_of(type, n, n, l);
-    auto& c = s.matrix_of(type, n, n, l);
-    return weighed<blas::gemm_grouped>{{.a = {a.view}, .b = {b.view}, .c = {c.view}}, c, {&a, &b}};
-  });
+  check_factors(classic_and_half_types, everything,
+                [](scene& s, dtype type, std::int64_t n, layout l) {
+                  auto& a = s.batch(type, 2, n, n, l);
+                  auto& b = s.batch(type, 2, n, n, l);
+                  auto& c = s.batch(type, 2, n, n, l);
+                  return weighed<blas::gemm_strided_batched>{
+                      {.a = a.view, .b = b.view, .c = c.view}, c, {&a, &b}};
+                });
+  check_factors(classic_and_half_types, everything,
+                [](scene& s, dtype type, std::int64_t n, layout l) {
+                  auto& a = s.matrix_of(type, n, n, l);
+                  auto& b = s.matrix_of(type, n, n, l);
+                  auto& c = s.matrix_of(type, n, n, l);
+                  return weighed<blas::gemm_batched>{
+                      {.a = {a.view}, .b = {b.view}, .c = {c.view}}, c, {&a, &b}};
+                });
+  check_factors(classic_and_half_types, everything,
+                [](scene& s, dtype type, std::int64_t n, layout l) {
+                  auto& a = s.matrix_of(type, n, n, l);
+                  auto& b = s.matrix_of(type, n, n, l);
+                  auto& c = s.matrix_of(type, n, n, l);
+                  return weighed<blas::gemm_grouped>{
+                      {.a = {a.view}, .b = {b.view}, .c = {c.view}}, c, {&a, &b}};
+                });
   check_factors(classic_types, everything, [](scene& s, dtype type, std::int64_t n, layout l) {
     auto& a = s.batch(type, 2, n, n, l);
     auto& x = s.matrix_of(type, 2, n, layout::row);

@@ -8,7 +8,6 @@
 namespace troupe::conformance {
 
 inline constexpr std::int64_t storage_sizes[] = {0, 1, 2, 7, 30};
-inline constexpr layout columns[] = {layout::column, layout::column_padded};
 constexpr std::int64_t packed_size(std::int64_t n) { return n * (n + 1) / 2; }
 
 /// Puts NaN into the elements of band storage that lie outside an m×n matrix.
@@ -30,7 +29,7 @@ template <class Request>
 void check_product(std::span<const dtype> types, bool is_hermitian, std::int64_t k,
                    Request (*make)(const any_tensor&, const any_tensor&, const any_tensor&)) {
   for (const dtype type : types) {
-    for (const layout l : columns) {
+    for (const layout l : column_layouts) {
       for (const blas::uplo uplo : triangles) {
         for (const std::int64_t n : storage_sizes) {
           scene s;

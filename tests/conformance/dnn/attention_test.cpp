@@ -12,7 +12,7 @@ using attention_reference::attend;
 using attention_reference::block;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr dtype types[] = {dtype::f64, dtype::f32, dtype::f16, dtype::bf16};
+constexpr dtype attention_types[] = {dtype::f64, dtype::f32, dtype::f16, dtype::bf16};
 
 dtype computed_in(scene& s, dtype type) {
   // cuDNN rounds probabilities to the operands' type.
@@ -53,7 +53,7 @@ void check_forward(const attention_case& c) {
 }
 
 TEST(DnnAttentionForward, IsTheDefinitionsForEveryTypeAndLayout) {
-  for (const dtype type : types) {
+  for (const dtype type : attention_types) {
     for (const head_layout layout : head_layouts) {
       for (const storage queries : {storage::plain, storage::packed}) {
         for (const storage keys : {storage::plain, storage::packed, storage::paged}) {
@@ -69,7 +69,7 @@ TEST(DnnAttentionForward, IsTheDefinitionsForEveryTypeAndLayout) {
 }
 
 TEST(DnnAttentionForward, IsTheDefinitionsForEveryOption) {
-  for (const dtype type : types) {
+  for (const dtype type : attention_types) {
     const attention_case base{.type = type, .h = 6, .h_k = 2, .h_v = 2, .s_q = 70, .s_kv = 150};
     std::vector<attention_case> all(18, base);
     all[1].h_k = all[1].h_v = 1;
@@ -113,7 +113,8 @@ TEST(DnnAttentionForward, IsTheDefinitionsForRandomCases) {
   std::mt19937_64 random(test_seed());
   const int cases = scene().as_on_gpu() ? 150 : 400;  // there most have a plan of their own
   for (int i = 0; i < cases && !testing::Test::HasFailure(); ++i)
-    check_forward(attention_case::random(types[random() % std::size(types)], random));
+    check_forward(
+        attention_case::random(attention_types[random() % std::size(attention_types)], random));
 }
 
 TEST(DnnAttentionForward, GivesZeroAndMinusInfinityWhereAQueryAttendsToNothing) {
@@ -299,7 +300,7 @@ TEST(DnnAttentionForward, OfAQueryDependsOnItsOwnKeysAlone) {
 }
 
 TEST(DnnAttentionForward, UsesNothingOfBiasBeyondTheMasks) {
-  for (const dtype type : types) {
+  for (const dtype type : attention_types) {
     attention_case c{.type = type, .s_q = 20, .s_kv = 30};
     c.right = 0;
     c.bias = std::array{true, true};
@@ -322,7 +323,7 @@ TEST(DnnAttentionForward, UsesNothingOfBiasBeyondTheMasks) {
 }
 
 TEST(DnnAttentionForward, GivesZeroAndMinusInfinityWhereABiasMasksAllKeys) {
-  for (const dtype type : types) {
+  for (const dtype type : attention_types) {
     for (const attention_case& c : attention_case::with_masking_bias(type)) {
       scene s;
       s.name(c.text());

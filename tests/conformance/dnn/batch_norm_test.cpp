@@ -260,12 +260,12 @@ void run_backward(const norm_case& c, int written) {
   }
 }
 
-constexpr int random_cases = 80;  // for each type
+constexpr int random_batch_norms = 80;  // for each type
 
 TEST(DnnBatchNorm, TrainsWithRunningStatistics) {
   std::mt19937_64 random(test_seed());
   for (const dtype type : image_types) {
-    for (int i = 0; i < random_cases; ++i) {
+    for (int i = 0; i < random_batch_norms; ++i) {
       run_training(random_norm(random, type));
       if (HasFailure()) return;
     }
@@ -274,7 +274,7 @@ TEST(DnnBatchNorm, TrainsWithRunningStatistics) {
 TEST(DnnBatchNorm, InfersByGivenStatistics) {
   std::mt19937_64 random(test_seed());
   for (const dtype type : image_types) {
-    for (int i = 0; i < random_cases; ++i) {
+    for (int i = 0; i < random_batch_norms; ++i) {
       run_inference(random_norm(random, type));
       if (HasFailure()) return;
     }
@@ -283,7 +283,7 @@ TEST(DnnBatchNorm, InfersByGivenStatistics) {
 TEST(DnnBatchNorm, GivesGradients) {
   std::mt19937_64 random(test_seed());
   for (const dtype type : image_types) {
-    for (int i = 0; i < random_cases; ++i) {
+    for (int i = 0; i < random_batch_norms; ++i) {
       run_backward(random_norm(random, type), i % 3);
       if (HasFailure()) return;
     }

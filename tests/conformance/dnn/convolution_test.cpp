@@ -41,7 +41,7 @@ void run_direction(run_function run, convolution_case c) {
   run(run == run_backward_data || run == run_backward_filter ? gradient_of(c) : c);
 }
 
-constexpr int random_cases = 60;  // for each direction and type
+constexpr int random_convolutions = 60;  // for each direction and type
 
 // On a GPU almost every case needs a plan of its own, which takes longer to build than the case
 // takes otherwise. So that no test has many hundred of them, each direction is a test by itself,
@@ -71,7 +71,7 @@ INSTANTIATE_TEST_SUITE_P(Every, DnnConvolutionOf, testing::ValuesIn(directions_a
 
 TEST_P(DnnConvolutionOf, RandomCasesAgreeWithTheDefinition) {
   std::mt19937_64 random(test_seed());
-  for (int i = 0; i < random_cases; ++i) {
+  for (int i = 0; i < random_convolutions; ++i) {
     run_direction(run_of(GetParam().which), random_convolution(random, GetParam().types));
     if (HasFailure()) return;
   }

@@ -5,10 +5,10 @@
 namespace troupe::conformance {
 namespace {
 
-constexpr dtype types[] = {dtype::f64, dtype::f32, dtype::f16, dtype::bf16, dtype::e4m3};
+constexpr dtype kv_types[] = {dtype::f64, dtype::f32, dtype::f16, dtype::bf16, dtype::e4m3};
 
 TEST(DnnKvAppend, CopiesEachPieceToItsRowsAndNothingElse) {
-  for (const dtype type : types) {
+  for (const dtype type : kv_types) {
     for (const std::int64_t pieces : {0, 1, 3}) {
       for (const std::int64_t n : {0, 1, 5}) {
         for (const bool turned : {false, true}) {

@@ -9,7 +9,7 @@ namespace {
 
 using reals = std::vector<double>;
 
-constexpr int random_cases = 80;  // for each type
+constexpr int random_lrns = 80;  // for each type
 
 struct image_case {
   dtype type = dtype::f32;
@@ -54,7 +54,7 @@ reals responses(const dnn::lrn_forward& r, const image_case& c, const reals& x) 
 TEST(DnnLrn, AgreesWithTheDefinitionAndItsDifferences) {
   std::mt19937_64 random(test_seed());
   for (const dtype type : image_types) {
-    for (int i = 0; i < random_cases / 2; ++i) {
+    for (int i = 0; i < random_lrns / 2; ++i) {
       image_case c{.type = type,
                    .n = static_cast<std::int64_t>(random() % 3),
                    .c = 1 + static_cast<std::int64_t>(random() % 8),

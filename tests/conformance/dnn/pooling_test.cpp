@@ -275,12 +275,12 @@ void run_average(const pooling_case& c) {
   run_linear_backward(map, c.type, c.n, c.c, c.order, "average backward " + c.text(), backward);
 }
 
-constexpr int random_cases = 80;  // for each type
+constexpr int random_poolings = 80;  // for each type
 
 TEST(DnnPooling, TakesTheFirstMaximumOfEachWindow) {
   std::mt19937_64 random(test_seed());
   for (const dtype type : image_types) {
-    for (int i = 0; i < random_cases; ++i) {
+    for (int i = 0; i < random_poolings; ++i) {
       const pooling_case c = random_case(random, type, true);
       run_max_forward(c, i % 2 == 0, i % 3 != 0);
       if (HasFailure()) return;
@@ -291,7 +291,7 @@ TEST(DnnPooling, TakesTheFirstMaximumOfEachWindow) {
 TEST(DnnPooling, GivesGradientsToTheMaxima) {
   std::mt19937_64 random(test_seed());
   for (const dtype type : image_types) {
-    for (int i = 0; i < random_cases; ++i) {
+    for (int i = 0; i < random_poolings; ++i) {
       run_max_backward(random_case(random, type, true));
       if (HasFailure()) return;
     }
@@ -301,7 +301,7 @@ TEST(DnnPooling, GivesGradientsToTheMaxima) {
 TEST(DnnPooling, AveragesWithAndWithoutPadding) {
   std::mt19937_64 random(test_seed());
   for (const dtype type : image_types) {
-    for (int i = 0; i < random_cases; ++i) {
+    for (int i = 0; i < random_poolings; ++i) {
       run_average(random_case(random, type, false));
       if (HasFailure()) return;
     }
@@ -378,7 +378,7 @@ TEST(DnnPooling, AveragesAdaptively) {
     return std::uniform_int_distribution<std::int64_t>(least, most)(random);
   };
   for (const dtype type : image_types) {
-    for (int i = 0; i < random_cases; ++i) {
+    for (int i = 0; i < random_poolings; ++i) {
       std::vector<std::vector<std::vector<double>>> along;
       const std::int64_t space = from(1, 3);
       for (std::int64_t d = 0; d < space; ++d) {

@@ -9,7 +9,7 @@
 namespace troupe::conformance {
 namespace {
 
-constexpr int random_cases = 80;  // for each type
+constexpr int random_resamplings = 80;  // for each type
 
 /// The factors of interpolation in one dimension.
 std::vector<std::vector<double>> interpolation_factors(std::int64_t in, std::int64_t out,
@@ -47,7 +47,7 @@ TEST(DnnResample, InterpolatesForwardAndBackward) {
   using enum dnn::interpolation;
   for (const dtype type : image_types) {
     for (const dnn::interpolation how : {nearest, linear, linear_corners}) {
-      for (int i = 0; i < random_cases / 2; ++i) {
+      for (int i = 0; i < random_resamplings / 2; ++i) {
         std::vector<std::vector<std::vector<double>>> along;
         const std::int64_t space = from(1, 3);
         for (std::int64_t d = 0; d < space; ++d) {

@@ -10,7 +10,7 @@ namespace {
 
 using dnn::rnn_cell;
 
-constexpr dtype types[] = {dtype::f64, dtype::f32, dtype::f16, dtype::bf16};
+constexpr dtype rnn_types[] = {dtype::f64, dtype::f32, dtype::f16, dtype::bf16};
 constexpr rnn_cell cells[] = {rnn_cell::relu, rnn_cell::tanh, rnn_cell::lstm, rnn_cell::gru};
 
 void check(const rnn_case& c, bool accumulate = false) {
@@ -74,7 +74,7 @@ TEST(DnnRnnReference, HasTheGradientsThatDifferencesShow) {
 }
 
 TEST(DnnRnn, IsTheDefinitionForEveryCellTypeAndLayout) {
-  for (const dtype type : types) {
+  for (const dtype type : rnn_types) {
     for (const rnn_cell cell : cells) {
       for (const bool batch_first : {false, true}) {
         for (const bool lengths : {false, true}) {
@@ -89,7 +89,7 @@ TEST(DnnRnn, IsTheDefinitionForEveryCellTypeAndLayout) {
 }
 
 TEST(DnnRnn, IsTheDefinitionForLayersDirectionsAndProjections) {
-  for (const dtype type : types) {
+  for (const dtype type : rnn_types) {
     for (const rnn_cell cell : cells) {
       for (const std::int64_t layers : {1, 2, 3}) {
         for (const bool bidirectional : {false, true}) {
@@ -111,7 +111,7 @@ TEST(DnnRnn, IsTheDefinitionForLayersDirectionsAndProjections) {
 }
 
 TEST(DnnRnn, DropsBetweenLayersWhatTheStreamSays) {
-  for (const dtype type : types) {
+  for (const dtype type : rnn_types) {
     for (const bool batch_first : {false, true}) {
       for (const std::int64_t layers : {1, 2, 3}) {
         check({.type = type,
@@ -166,7 +166,7 @@ TEST(DnnRnn, IsTheDefinitionOnBothSidesOfWhatIsSmall) {
 TEST(DnnRnn, IsTheDefinitionForRandomCases) {
   std::mt19937_64 random(test_seed());
   for (int i = 0; i < 100 && !testing::Test::HasFailure(); ++i) {
-    const dtype type = types[random() % std::size(types)];
+    const dtype type = rnn_types[random() % std::size(rnn_types)];
     check(rnn_case::random(type, random), random() % 2 == 0);
   }
 }

@@ -4,7 +4,6 @@
 #include <troupe/elementwise.hpp>
 
 #include <cmath>
-#include <limits>
 #include <numbers>
 
 namespace troupe::conformance {
@@ -13,12 +12,11 @@ namespace {
 using namespace elementwise_reference;
 using elementwise::activation_kind;
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr activation_kind kinds[] = {activation_kind::relu,      activation_kind::leaky_relu,
-                                     activation_kind::elu,       activation_kind::gelu,
-                                     activation_kind::gelu_tanh, activation_kind::silu,
-                                     activation_kind::sigmoid,   activation_kind::tanh,
-                                     activation_kind::softplus,  activation_kind::mish};
+constexpr activation_kind activation_kinds[] = {
+    activation_kind::relu,    activation_kind::leaky_relu, activation_kind::elu,
+    activation_kind::gelu,    activation_kind::gelu_tanh,  activation_kind::silu,
+    activation_kind::sigmoid, activation_kind::tanh,       activation_kind::softplus,
+    activation_kind::mish};
 
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 double softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }
@@ -94,7 +92,7 @@ void spread(scene& s, test_tensor& x) {
 TEST(ElementwiseActivation, IsThatOfTheDefinition) {
   for (const dtype type : float_types) {
     for (const tensor_case& c : tensor_cases()) {
-      for (const activation_kind kind : kinds) {
+      for (const activation_kind kind : activation_kinds) {
         scene s;
         name_case(s, type, c.size, static_cast<int>(kind));
         auto& x = tensor_of(s, type, c);
@@ -116,7 +114,7 @@ TEST(ElementwiseActivation, IsThatOfTheDefinition) {
 TEST(ElementwiseActivation, HasTheGradientOfTheDefinition) {
   for (const dtype type : float_types) {
     for (const tensor_case& c : tensor_cases()) {
-      for (const activation_kind kind : kinds) {
+      for (const activation_kind kind : activation_kinds) {
         scene s;
         name_case(s, type, c.size, static_cast<int>(kind));
         auto& x = tensor_of(s, type, c);
@@ -240,7 +238,7 @@ TEST(ElementwiseDropout, DropsWhatItsStreamSays) {
 
 TEST(ElementwiseActivation, HasItsLimitsFarOut) {
   for (const dtype type : {dtype::f64, dtype::f32, dtype::bf16}) {
-    for (const activation_kind kind : kinds) {
+    for (const activation_kind kind : activation_kinds) {
       scene s;
       name_case(s, type, {6}, static_cast<int>(kind));
       auto& x = s.vector(type, 6);

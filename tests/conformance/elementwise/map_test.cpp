@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 
 namespace troupe::conformance {
 namespace {
@@ -16,9 +15,6 @@ using elementwise::opcode_family;
 using elementwise::traits_of;
 using elementwise::value;
 using namespace elementwise_reference;
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 std::vector<number> values_for(opcode op, int operand, std::int64_t n, std::mt19937_64& random) {
   double least = -3;

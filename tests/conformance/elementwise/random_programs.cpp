@@ -10,12 +10,12 @@ namespace {
 
 using elementwise::function;
 using namespace elementwise_reference;
-using extents = std::vector<std::int64_t>;
+using axis_list = std::vector<std::int64_t>;
 
-constexpr dtype types[] = {dtype::f32,  dtype::f64,  dtype::f16,     dtype::bf16,
-                           dtype::e4m3, dtype::e5m2, dtype::i8,      dtype::u8,
-                           dtype::i32,  dtype::i64,  dtype::boolean, dtype::c64};
-constexpr std::size_t real_types = std::size(types) - 1;
+constexpr dtype drawn_types[] = {dtype::f32,  dtype::f64,  dtype::f16,     dtype::bf16,
+                                 dtype::e4m3, dtype::e5m2, dtype::i8,      dtype::u8,
+                                 dtype::i32,  dtype::i64,  dtype::boolean, dtype::c64};
+constexpr std::size_t real_type_count = std::size(drawn_types) - 1;
 
 enum class arrangement : std::uint8_t { packed, transposed, padded, mixed };
 constexpr arrangement arrangements[] = {arrangement::packed, arrangement::transposed,
@@ -28,7 +28,7 @@ class random_case {
     extents_ = {static_cast<std::int64_t>(1 + below(9)), static_cast<std::int64_t>(1 + below(40))};
     const std::size_t inputs = 1 + below(3);
     for (std::size_t k = 0; k < inputs; ++k) {
-      inputs_.push_back(types[below(k == 0 ? std::size(types) : real_types)]);
+      inputs_.push_back(drawn_types[below(k == 0 ? std::size(drawn_types) : real_type_count)]);
       broadcast_.push_back(below(6));
     }
     const auto outputs = static_cast<int>(1 + below(2));
@@ -36,8 +36,8 @@ class random_case {
         random, {.inputs = inputs_, .outputs = outputs, .rows = rows, .divides = !on_gpu()});
     outputs_.resize(static_cast<std::size_t>(outputs));
     for (dtype& one : outputs_)
-      one = types[below(real_types)];
-    if (rows) axes_ = below(4) == 0 ? extents{0, 1} : extents{below(2) == 0 ? 0 : -1};
+      one = drawn_types[below(real_type_count)];
+    if (rows) axes_ = below(4) == 0 ? axis_list{0, 1} : axis_list{below(2) == 0 ? 0 : -1};
   }
 
   /// False at the first element that is wrong.
@@ -64,20 +64,20 @@ class random_case {
   [[nodiscard]] bool is_axis(std::int64_t d) const {
     return std::ranges::any_of(axes_, [&](std::int64_t a) { return a == d || a + 2 == d; });
   }
-  [[nodiscard]] extents shape_of(std::size_t input) const {
+  [[nodiscard]] axis_list shape_of(std::size_t input) const {
     if (broadcast_[input] == 0) return {extents_[1]};
     if (broadcast_[input] == 1) return {extents_[0], 1};
     return extents_;
   }
-  [[nodiscard]] extents reduced_shape() const {
+  [[nodiscard]] axis_list reduced_shape() const {
     return {is_axis(0) ? 1 : extents_[0], is_axis(1) ? 1 : extents_[1]};
   }
-  [[nodiscard]] bool is_one_along_axes(const extents& size) const {
+  [[nodiscard]] bool is_one_along_axes(const axis_list& size) const {
     if (axes_.empty()) return false;
     const bool first = !is_axis(0) || size.size() < 2 || size[0] == 1;
     return first && (!is_axis(1) || size.back() == 1);
   }
-  test_tensor& tensor(scene& s, dtype type, const extents& size, arrangement how) {
+  test_tensor& tensor(scene& s, dtype type, const axis_list& size, arrangement how) {
     if (how == arrangement::mixed) how = arrangements[below(3)];
     const std::int64_t gap = how == arrangement::padded ? 3 : 0;
     if (size.size() == 1) return s.tensor(type, size, {1 + gap});
@@ -86,8 +86,8 @@ class random_case {
   }
 
   std::mt19937_64& random_;
-  extents extents_;
-  extents axes_;
+  axis_list extents_;
+  axis_list axes_;
   std::vector<dtype> inputs_;
   std::vector<std::size_t>
       broadcast_;  ///< by input: 0 without the first dimension, 1 along the last

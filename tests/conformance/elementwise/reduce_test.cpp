@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
-#include <limits>
 #include <numeric>
 #include <optional>
 
@@ -18,10 +17,7 @@ using elementwise::reduce;
 using elementwise::reduction;
 using elementwise::value;
 using namespace elementwise_reference;
-using results = std::vector<elementwise::result_value>;
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+using result_list = std::vector<elementwise::result_value>;
 
 constexpr reduction all_reductions[] = {reduction::sum,     reduction::product, reduction::minimum,
                                         reduction::maximum, reduction::argmin,  reduction::argmax,
@@ -241,9 +237,9 @@ TEST(ElementwiseReduce, TakesFunctionsBeforeAndAfter) {
 
 // Several values are reduced together: a covariance of two inputs, which are broadcast.
 TEST(ElementwiseReduce, ReducesSeveralValues) {
-  const auto before = function::of(2, [](auto x) { return results{x[0], x[1], x[0] * x[1]}; });
+  const auto before = function::of(2, [](auto x) { return result_list{x[0], x[1], x[0] * x[1]}; });
   const auto after =
-      function::of(3, [](auto m) { return results{m[2] - m[0] * m[1], m[0] + m[1]}; });
+      function::of(3, [](auto m) { return result_list{m[2] - m[0] * m[1], m[0] + m[1]}; });
   scene s;
   auto& a = s.tensor(dtype::f64, {6, 50}, {50, 1});
   auto& b = s.vector(dtype::f32, 50);

@@ -383,7 +383,7 @@ void evaluation::row_operation(const instruction& one, std::vector<value>& made)
                       : x.real < y.real ||
                             (x.real == y.real && std::signbit(x.real) && !std::signbit(y.real));
   };
-  const auto nan = [&](const value& x) { return !is_integer && std::isnan(x.real); };
+  const auto is_nan = [&](const value& x) { return !is_integer && std::isnan(x.real); };
   for (std::size_t e = 0; e < all.size(); ++e) {
     sum += static_cast<long double>(all[e].real);
     product *= static_cast<long double>(all[e].real);
@@ -398,7 +398,7 @@ void evaluation::row_operation(const instruction& one, std::vector<value>& made)
     const auto taken = [&](std::int64_t best, auto wins) {
       if (best < 0) return true;
       const value& now = all[static_cast<std::size_t>(best)];
-      return !nan(now) && (nan(all[e]) || wins(all[e], now));
+      return !is_nan(now) && (is_nan(all[e]) || wins(all[e], now));
     };
     if (taken(least, [&](const value& x, const value& y) { return better(x, y); })) least = place;
     if (taken(most, [&](const value& x, const value& y) { return better(y, x); })) most = place;

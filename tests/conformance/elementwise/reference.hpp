@@ -5,8 +5,16 @@
 #include <troupe/elementwise/function.hpp>
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
+
+namespace troupe::conformance {
+
+inline constexpr double infinity = std::numeric_limits<double>::infinity();
+inline constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+}  // namespace troupe::conformance
 
 namespace troupe::conformance::elementwise_reference {
 

@@ -10,7 +10,7 @@ namespace {
 using elementwise::function;
 using elementwise::value;
 using namespace elementwise_reference;
-using results = std::vector<elementwise::result_value>;
+using result_list = std::vector<elementwise::result_value>;
 
 constexpr std::int64_t row_lengths[] = {1, 2, 31, 32, 33, 256, 1000, 1024, 1025, 5000, 40001};
 
@@ -24,7 +24,8 @@ std::vector<std::int64_t> packed(const std::vector<std::int64_t>& extents) {
 
 TEST(ElementwiseRows, ReduceEachRow) {
   const auto f = function::of(1, [](auto x) {
-    return results{row_sum(x[0]), row_max(x[0]), row_min(x[0]), row_argmax(x[0]), row_argmin(x[0])};
+    return result_list{row_sum(x[0]), row_max(x[0]), row_min(x[0]), row_argmax(x[0]),
+                       row_argmin(x[0])};
   });
   for (const dtype type :
        {dtype::f32, dtype::f64, dtype::bf16, dtype::f16, dtype::i32, dtype::i64, dtype::u8}) {
@@ -48,7 +49,8 @@ TEST(ElementwiseRows, ReduceEachRow) {
 }
 
 TEST(ElementwiseRows, ReduceAlongAnyAxes) {
-  const auto f = function::of(1, [](auto x) { return results{row_sum(x[0]), row_argmin(x[0])}; });
+  const auto f =
+      function::of(1, [](auto x) { return result_list{row_sum(x[0]), row_argmin(x[0])}; });
   for (const auto& axes : std::vector<std::vector<std::int64_t>>{
            {0}, {1}, {2}, {0, 2}, {0, 1, 2}, {-1, -2}, {1, 0}, {}}) {
     scene s;
@@ -65,7 +67,7 @@ TEST(ElementwiseRows, ReduceAlongAnyAxes) {
 
 TEST(ElementwiseRows, UseWhatIsTheSameForARowByElementsAndByRows) {
   const auto f = function::of(2, [](auto x) {
-    return results{elementwise::position() * x[1], row_max(x[1]), x[0] + x[1]};
+    return result_list{elementwise::position() * x[1], row_max(x[1]), x[0] + x[1]};
   });
   for (const dtype type : {dtype::f32, dtype::f64, dtype::i64}) {
     for (const std::int64_t n : {std::int64_t{1}, std::int64_t{5}}) {  // a row of one element too
@@ -102,7 +104,7 @@ TEST(ElementwiseRows, LayerNormWithWeightsAndStatistics) {
     const value mean = row_sum(x[0]) / elementwise::row_length();
     const value centered = x[0] - mean;
     const value scale = rsqrt(row_sum(centered * centered) / elementwise::row_length() + 1e-5);
-    return results{centered * scale * x[1] + x[2], mean, scale};
+    return result_list{centered * scale * x[1] + x[2], mean, scale};
   });
   for (const dtype type : {dtype::f32, dtype::f64, dtype::f16}) {
     for (const std::int64_t n : {2, 33, 768, 1025, 9000}) {
@@ -143,7 +145,7 @@ TEST(ElementwiseRows, WorkInPlace) {
 
 TEST(ElementwiseRows, OfNothingHaveTheirIdentities) {
   const auto f = function::of(1, [](auto x) {
-    return results{row_sum(x[0]), row_argmax(x[0]), row_max(x[0]), row_product(x[0])};
+    return result_list{row_sum(x[0]), row_argmax(x[0]), row_max(x[0]), row_product(x[0])};
   });
   scene s;
   auto& x = s.tensor(dtype::f32, {3, 0}, {1, 1});
@@ -162,7 +164,7 @@ TEST(ElementwiseRows, OfNothingHaveTheirIdentities) {
 }
 
 TEST(ElementwiseRows, OfNothingInSeveralDimensionsHaveTheirIdentities) {
-  const auto f = function::of(1, [](auto x) { return results{row_sum(x[0]), row_max(x[0])}; });
+  const auto f = function::of(1, [](auto x) { return result_list{row_sum(x[0]), row_max(x[0])}; });
   for (const auto& extents : {std::vector<std::int64_t>{3, 0, 5}, {3, 5, 0}, {3, 0, 0}}) {
     scene s;
     auto& x = s.tensor(dtype::i32, extents, {60, 7, 1});
@@ -179,7 +181,7 @@ TEST(ElementwiseRows, OfNothingInSeveralDimensionsHaveTheirIdentities) {
 
 TEST(ElementwiseRows, PropagateNaN) {
   const auto f = function::of(
-      1, [](auto x) { return results{row_max(x[0]), row_min(x[0]), row_argmax(x[0])}; });
+      1, [](auto x) { return result_list{row_max(x[0]), row_min(x[0]), row_argmax(x[0])}; });
   for (const std::int64_t n : {3, 1000, 20000}) {
     scene s;
     auto& x = s.tensor(dtype::f32, {2, n}, packed({2, n}));

@@ -29,7 +29,7 @@ scene::extents strides_of(const scene::extents& size, arrangement a) {
   return strides;
 }
 
-std::vector<number> paired(const std::vector<number>& elements) {
+std::vector<number> in_complex_pairs(const std::vector<number>& elements) {
   std::vector<number> pairs;
   for (std::size_t i = 0; i < elements.size(); i += 2)
     pairs.emplace_back(elements[i].real(), elements[i + 1].real());
@@ -75,12 +75,12 @@ void fill_numbers(scene& s, test_tensor& t, bool complex, const std::vector<numb
 }
 
 std::vector<number> numbers_before(const test_tensor& t, bool complex) {
-  return in_pairs(t, complex) ? paired(t.values) : t.values;
+  return in_pairs(t, complex) ? in_complex_pairs(t.values) : t.values;
 }
 
 std::vector<number> numbers_now(scene& s, const test_tensor& t, bool complex) {
   const std::vector<number> elements = s.elements_now(t);
-  return in_pairs(t, complex) ? paired(elements) : elements;
+  return in_pairs(t, complex) ? in_complex_pairs(elements) : elements;
 }
 
 std::int64_t fourier_case::transformed_numbers() const {

@@ -19,7 +19,7 @@ std::vector<double> reals_before(const test_tensor& x) {
 }
 
 template <class F>
-void for_each_case(F f) {
+void for_each_histogram_case(F f) {
   for (const dtype type : ordered_types) {
     for (const content with : {content::any, content::special, content::equal}) {
       for (const std::int64_t n : lengths)
@@ -35,7 +35,7 @@ double reach_of(dtype type) {
 }
 
 TEST(PrimitivesHistogram, CountsInBinsOfEqualWidth) {
-  for_each_case([](dtype type, std::int64_t n, content with) {
+  for_each_histogram_case([](dtype type, std::int64_t n, content with) {
     for (const std::int64_t bins : {1, 10, 20'000}) {
       if (bins == 20'000 && n < 5000) continue;
       scene s;
@@ -60,7 +60,7 @@ TEST(PrimitivesHistogram, CountsInBinsOfEqualWidth) {
 }
 
 TEST(PrimitivesHistogram, CountsBetweenEdges) {
-  for_each_case([](dtype type, std::int64_t n, content with) {
+  for_each_histogram_case([](dtype type, std::int64_t n, content with) {
     for (const std::int64_t bins : {0, 1, 7, 9000}) {
       if (bins == 9000 && n < 5000) continue;
       scene s;

@@ -22,7 +22,7 @@ test_tensor& flags(scene& s, std::int64_t n, unsigned one_in, std::int64_t strid
 
 /// Calls `f(type, n, contents)` for every type and length.
 template <class F>
-void for_each_case(F f) {
+void for_each_selection_case(F f) {
   for (const dtype type : every_type) {
     for (const content with : contents) {
       for (const std::int64_t n : lengths) {
@@ -62,7 +62,7 @@ std::vector<element_bits> first_of(std::vector<element_bits> bits, std::size_t n
 }
 
 TEST(PrimitivesSelect, KeepsTheFlaggedElements) {
-  for_each_case([](dtype type, std::int64_t n, content with) {
+  for_each_selection_case([](dtype type, std::int64_t n, content with) {
     for (const unsigned one_in : {0U, 1U, 3U}) {
       scene s;
       s.name(case_name(type, n, with));
@@ -83,7 +83,7 @@ TEST(PrimitivesSelect, KeepsTheFlaggedElements) {
 }
 
 TEST(PrimitivesSelect, PutsTheFlaggedElementsFirst) {
-  for_each_case([](dtype type, std::int64_t n, content with) {
+  for_each_selection_case([](dtype type, std::int64_t n, content with) {
     scene s;
     s.name(case_name(type, n, with));
     auto& x = s.vector(type, n, n % 2 == 0 ? 2 : 1);
@@ -104,7 +104,7 @@ TEST(PrimitivesSelect, PutsTheFlaggedElementsFirst) {
 }
 
 TEST(PrimitivesSelect, KeepsOneOfEachRun) {
-  for_each_case([](dtype type, std::int64_t n, content with) {
+  for_each_selection_case([](dtype type, std::int64_t n, content with) {
     scene s;
     s.name(case_name(type, n, with));
     auto& x = s.vector(type, n, n % 2 == 0 ? 2 : 1);
@@ -125,7 +125,7 @@ TEST(PrimitivesSelect, KeepsOneOfEachRun) {
 }
 
 TEST(PrimitivesSelect, MeasuresEachRun) {
-  for_each_case([](dtype type, std::int64_t n, content with) {
+  for_each_selection_case([](dtype type, std::int64_t n, content with) {
     scene s;
     s.name(case_name(type, n, with));
     auto& x = s.vector(type, n, n % 2 == 0 ? 2 : 1);

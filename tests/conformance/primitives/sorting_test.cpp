@@ -28,7 +28,7 @@ std::vector<element_bits> in_order(const std::vector<element_bits>& bits,
 }
 
 template <class F>
-void for_each_case(F f) {
+void for_each_sorting_case(F f) {
   for (const dtype type : ordered_types) {
     for (const content with : contents) {
       for (const std::int64_t n : lengths) {
@@ -40,7 +40,7 @@ void for_each_case(F f) {
 }
 
 TEST(PrimitivesSort, OrdersEveryTypeUpAndDown) {
-  for_each_case([](dtype type, std::int64_t n, content with) {
+  for_each_sorting_case([](dtype type, std::int64_t n, content with) {
     for (const bool descending : {false, true}) {
       if (n == long_length && descending) continue;
       scene s;
@@ -86,7 +86,7 @@ TEST(PrimitivesSort, PutsNansBehindAllNumbersAndNegativeZeroBeforeZero) {
 
 TEST(PrimitivesSort, MovesValuesOfEveryTypeWithTheirKeys) {
   std::size_t next = 0;
-  for_each_case([&](dtype type, std::int64_t n, content with) {
+  for_each_sorting_case([&](dtype type, std::int64_t n, content with) {
     scene s;
     const dtype of_values = every_type[next++ % std::size(every_type)];
     const bool descending = next % 2 == 0;
@@ -131,7 +131,7 @@ TEST(PrimitivesSort, SortsPairsInPlace) {
 }
 
 TEST(PrimitivesSort, SortsEachSegmentAndCopiesTheRest) {
-  for_each_case([](dtype type, std::int64_t n, content with) {
+  for_each_sorting_case([](dtype type, std::int64_t n, content with) {
     scene s;
     s.name(case_name(type, n, with));
     const bool descending = n % 2 == 0;
@@ -170,7 +170,7 @@ TEST(PrimitivesSort, FailsForOffsetsThatAreOutOfOrderOrRange) {
 }
 
 TEST(PrimitivesTopK, FindsTheExtremesAndTheirIndices) {
-  for_each_case([](dtype type, std::int64_t n, content with) {
+  for_each_sorting_case([](dtype type, std::int64_t n, content with) {
     for (const std::int64_t k : {std::int64_t{0}, std::int64_t{1}, std::int64_t{7}, n / 2, n}) {
       if (k > n || (n > 5000 && k == n / 2)) continue;
       const bool smallest = (k + n) % 2 == 0;

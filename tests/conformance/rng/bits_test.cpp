@@ -10,7 +10,7 @@ namespace {
 
 using rng::generator_type;
 
-constexpr dtype types[] = {dtype::u32, dtype::u64};
+constexpr dtype bit_types[] = {dtype::u32, dtype::u64};
 const auto any_bits = [](scene&) { return rng::bits{}; };
 
 bool of_32_bits(generator_type type) {
@@ -56,7 +56,7 @@ TEST(RngBits, WideOnesAreTwoWordsTheLowerFirst) {
 }
 
 TEST(RngBits, EveryGeneratorGoesOnWhereItStopped) {
-  for (const dtype type : types) {
+  for (const dtype type : bit_types) {
     for (const generator_type generator : pseudorandom)
       expect_any_split(type, generator, any_bits);
     for (const generator_type generator : quasirandom) {
@@ -66,7 +66,7 @@ TEST(RngBits, EveryGeneratorGoesOnWhereItStopped) {
 }
 
 TEST(RngBits, FollowRowMajorOrderWhateverTheStrides) {
-  for (const dtype type : types) {
+  for (const dtype type : bit_types) {
     for (const generator_type generator : pseudorandom)
       expect_row_major_order(type, generator, any_bits);
     for (const generator_type generator : quasirandom) {
@@ -78,7 +78,7 @@ TEST(RngBits, FollowRowMajorOrderWhateverTheStrides) {
 }
 
 TEST(RngBits, AreThoseOfTheCpuBackend) {
-  for (const dtype type : types)
+  for (const dtype type : bit_types)
     expect_bits_of_the_cpu(type, any_bits);
 }
 

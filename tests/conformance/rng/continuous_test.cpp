@@ -9,11 +9,11 @@ namespace {
 
 using rng::generator_type;
 
-constexpr dtype types[] = {dtype::f32, dtype::f64};
-constexpr std::int64_t sample = 20'000;
+constexpr dtype continuous_types[] = {dtype::f32, dtype::f64};
+constexpr std::int64_t continuous_sample = 20'000;
 
 template <class F>
-void for_each_request(F f) {
+void for_each_continuous(F f) {
   f([](scene&) { return rng::uniform{.low = -2, .high = 3}; }, true);
   f([](scene&) { return rng::uniform{.low = -2, .high = 3, .interval = rng::bounds::open_closed}; },
     true);
@@ -27,8 +27,8 @@ void for_each_request(F f) {
 }
 
 TEST(RngContinuous, GoOnWhereTheyStopped) {
-  for_each_request([](auto make, bool quasi) {
-    for (const dtype type : types) {
+  for_each_continuous([](auto make, bool quasi) {
+    for (const dtype type : continuous_types) {
       for (const generator_type generator : two_of_them)
         expect_any_split(type, generator, make);
       if (quasi) expect_any_split(type, generator_type::sobol64, make);
@@ -37,8 +37,8 @@ TEST(RngContinuous, GoOnWhereTheyStopped) {
 }
 
 TEST(RngContinuous, FollowRowMajorOrderWhateverTheStrides) {
-  for_each_request([](auto make, bool quasi) {
-    for (const dtype type : types) {
+  for_each_continuous([](auto make, bool quasi) {
+    for (const dtype type : continuous_types) {
       for (const generator_type generator : two_of_them)
         expect_row_major_order(type, generator, make);
       if (!quasi) continue;
@@ -49,8 +49,8 @@ TEST(RngContinuous, FollowRowMajorOrderWhateverTheStrides) {
 }
 
 TEST(RngContinuous, GiveTheBitsOfTheCpuBackend) {
-  for_each_request([](auto make, bool) {
-    for (const dtype type : types)
+  for_each_continuous([](auto make, bool) {
+    for (const dtype type : continuous_types)
       expect_bits_of_the_cpu(type, make);
   });
 }
@@ -81,7 +81,7 @@ std::vector<double> reference_units(dtype type, const rng::position& from, std::
 // The distribution function undoes what the request did to the reference's words.
 template <request R>
 void expect_inverse(R r, const std::function<double(double)>& below) {
-  for (const dtype type : types) {
+  for (const dtype type : continuous_types) {
     r.from = {.seed = 77, .subsequence = 5, .offset = 1};
     const std::vector<double> found = values_of(r, type, 4001);
     const std::vector<double> units = reference_units(type, r.from, found.size());
@@ -124,9 +124,9 @@ template <request R>
 void expect_distribution(R r, const std::function<double(double)>& below,
                          std::span<const generator_type> generators) {
   for (const generator_type generator : generators) {
-    for (const dtype type : types) {
+    for (const dtype type : continuous_types) {
       r.from = {.type = generator, .seed = 20'261'122};
-      EXPECT_LT(ks_statistic(values_of(r, type, sample), below), ks_limit)
+      EXPECT_LT(ks_statistic(values_of(r, type, continuous_sample), below), ks_limit)
           << R::name << " " << to_string(type) << " of " << to_string(generator);
     }
   }
@@ -176,7 +176,7 @@ TEST(RngContinuous, GammaAndBetaHaveTheirDistributions) {
 }
 
 TEST(RngContinuous, HaveTheirMoments) {
-  for (const dtype type : types) {
+  for (const dtype type : continuous_types) {
     const auto moments = [&](auto request, double mean, double variance) {
       request.from.seed = 8;
       const std::vector<double> x = values_of(request, type, 100'000);

@@ -9,19 +9,19 @@ namespace {
 
 using rng::generator_type;
 
-constexpr std::int64_t sample = 40'000;
+constexpr std::int64_t discrete_sample = 40'000;
 constexpr dtype integers[] = {dtype::i8,  dtype::u8,  dtype::i16, dtype::u16,
                               dtype::i32, dtype::u32, dtype::i64, dtype::u64};
 constexpr dtype truths[] = {dtype::boolean, dtype::u8, dtype::i32, dtype::f32, dtype::f64};
-constexpr dtype counts[] = {dtype::i32, dtype::u32, dtype::i64};
+constexpr dtype count_types[] = {dtype::i32, dtype::u32, dtype::i64};
 constexpr dtype indices[] = {dtype::i32, dtype::i64};
 
 template <class F>
-void for_each_request(F f) {
+void for_each_discrete(F f) {
   f([](scene&) { return rng::integers{.low = 1, .high = 100}; }, integers, true);
   f([](scene&) { return rng::bernoulli{.probability = 0.3}; }, truths, true);
-  f([](scene&) { return rng::poisson{.mean = 2.5}; }, counts, true);
-  f([](scene&) { return rng::poisson{.mean = 1000}; }, counts, false);
+  f([](scene&) { return rng::poisson{.mean = 2.5}; }, count_types, true);
+  f([](scene&) { return rng::poisson{.mean = 1000}; }, count_types, false);
 }
 
 rng::discrete of_three_weights(scene& s, dtype type, std::int64_t stride) {
@@ -31,7 +31,7 @@ rng::discrete of_three_weights(scene& s, dtype type, std::int64_t stride) {
 }
 
 TEST(RngDiscrete, GoOnWhereTheyStopped) {
-  for_each_request([](auto make, std::span<const dtype> types, bool quasi) {
+  for_each_discrete([](auto make, std::span<const dtype> types, bool quasi) {
     for (const dtype type : types) {
       for (const generator_type generator : two_of_them)
         expect_any_split(type, generator, make);
@@ -47,7 +47,7 @@ TEST(RngDiscrete, GoOnWhereTheyStopped) {
 }
 
 TEST(RngDiscrete, FollowRowMajorOrderWhateverTheStrides) {
-  for_each_request([](auto make, std::span<const dtype> types, bool quasi) {
+  for_each_discrete([](auto make, std::span<const dtype> types, bool quasi) {
     for (const dtype type : types) {
       for (const generator_type generator : two_of_them)
         expect_row_major_order(type, generator, make);
@@ -63,7 +63,7 @@ TEST(RngDiscrete, FollowRowMajorOrderWhateverTheStrides) {
 }
 
 TEST(RngDiscrete, GiveTheBitsOfTheCpuBackend) {
-  for_each_request([](auto make, std::span<const dtype> types, bool) {
+  for_each_discrete([](auto make, std::span<const dtype> types, bool) {
     for (const dtype type : types)
       expect_bits_of_the_cpu(type, make);
   });
@@ -80,7 +80,8 @@ TEST(RngDiscrete, IntegersAreEachAsLikely) {
   for (const dtype type : integers) {
     for (const generator_type generator : pseudorandom) {
       const rng::integers r{.from = {.type = generator, .seed = 3}, .low = 7, .high = 16};
-      expect_frequencies(counted(values_of(r, type, sample), 7, 10), std::vector<double>(10, 0.1),
+      expect_frequencies(counted(values_of(r, type, discrete_sample), 7, 10),
+                         std::vector<double>(10, 0.1),
                          std::string(to_string(type)) + " of " + std::string(to_string(generator)));
     }
   }
@@ -99,7 +100,7 @@ TEST(RngDiscrete, IntegersTakeAnyRange) {
     const double width = std::ldexp(1.0, 8 * static_cast<int>(size_of(type)));
     const double low = is_signed ? -width / 2 : 0;
     // If there are few, a step of the type is wide: drawn numbers lie in its middle.
-    EXPECT_LT(ks_statistic(values_of(r, type, size_of(type) == 1 ? 2000 : sample),
+    EXPECT_LT(ks_statistic(values_of(r, type, size_of(type) == 1 ? 2000 : discrete_sample),
                            [&](double x) { return (x + 0.5 - low) / width; }),
               ks_limit)
         << to_string(type);
@@ -111,11 +112,12 @@ TEST(RngDiscrete, BernoulliHasItsProbability) {
     for (const double p : {0.0, 1e-3, 0.5, 0.9, 1.0}) {
       const rng::bernoulli r{.from = {.seed = 5}, .probability = p};
       double set = 0;
-      for (const double one : values_of(r, type, sample)) {
+      for (const double one : values_of(r, type, discrete_sample)) {
         ASSERT_TRUE(one == 0 || one == 1);
         set += one;
       }
-      EXPECT_NEAR(set / sample, p, 4.5 * std::sqrt(p * (1 - p) / sample)) << to_string(type);
+      EXPECT_NEAR(set / discrete_sample, p, 4.5 * std::sqrt(p * (1 - p) / discrete_sample))
+          << to_string(type);
     }
   }
 }
@@ -132,9 +134,9 @@ TEST(RngDiscrete, PoissonHasItsDistribution) {
                                ? (k == 0 ? 1 : 0)
                                : std::exp(real * std::log(mean) - mean - std::lgamma(real + 1));
       }
-      for (const dtype type : counts) {
+      for (const dtype type : count_types) {
         expect_frequencies(
-            counted(values_of(r, type, sample), 0, outcomes), probabilities,
+            counted(values_of(r, type, discrete_sample), 0, outcomes), probabilities,
             "mean " + std::to_string(mean) + " of " + std::string(to_string(generator)));
       }
     }
@@ -163,7 +165,7 @@ TEST(RngDiscrete, IndicesHaveTheirWeights) {
         for (double& p : probabilities)
           p /= sum;
         s.fill(weights, values);
-        auto& to = s.vector(type, sample);
+        auto& to = s.vector(type, discrete_sample);
         s.run(rng::discrete{.to = to.view, .from = {.seed = 21}, .weights = weights.view});
         const auto found = counted(real_parts(s.elements_now(to)), 0, values.size());
         for (std::size_t i = 0; i < found.size(); ++i) {

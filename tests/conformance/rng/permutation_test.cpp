@@ -10,7 +10,7 @@ namespace {
 
 using rng::generator_type;
 
-constexpr dtype types[] = {dtype::i32, dtype::i64};
+constexpr dtype permutation_types[] = {dtype::i32, dtype::i64};
 const auto any_order = [](scene&) { return rng::permutation{}; };
 
 std::vector<double> order_of(const rng::position& from, dtype type, std::int64_t n,
@@ -22,7 +22,7 @@ std::vector<double> order_of(const rng::position& from, dtype type, std::int64_t
 }
 
 TEST(RngPermutation, HasEachIndexOnce) {
-  for (const dtype type : types) {
+  for (const dtype type : permutation_types) {
     for (const generator_type generator : pseudorandom) {
       for (const std::int64_t n : {0, 1, 2, 3, 17, 1000, 70'001}) {
         if (n > 1000 && generator != generator_type::philox4x32_10) continue;
@@ -51,7 +51,7 @@ TEST(RngPermutation, SortsByTheWordsOfTheReference) {
   expected.reserve(keyed.size());
   for (const auto& [key, index] : keyed)
     expected.push_back(index);
-  for (const dtype type : types)
+  for (const dtype type : permutation_types)
     EXPECT_EQ(order_of({.seed = 4, .subsequence = 1, .offset = 6}, type, n), expected);
 }
 
@@ -73,7 +73,7 @@ TEST(RngPermutation, EveryOrderIsAsLikely) {
 }
 
 TEST(RngPermutation, GivesTheOrderOfTheCpuBackend) {
-  for (const dtype type : types)
+  for (const dtype type : permutation_types)
     expect_bits_of_the_cpu(type, any_order);
 }
 

@@ -11,7 +11,7 @@
 namespace troupe::conformance {
 namespace {
 
-constexpr std::int64_t sizes[] = {0, 1, 2, 33};
+constexpr std::int64_t cholesky_orders[] = {0, 1, 2, 33};
 
 /// The product of a factor with its adjoint.
 wide_matrix squared(const matrix& factor, blas::uplo uplo) {
@@ -81,7 +81,7 @@ TEST(SolverCholesky, PotrfFactors) {
   for (const dtype type : classic_types) {
     for (const blas::uplo uplo : triangles) {
       for (const arrangement how : arrangements) {
-        for (const std::int64_t n : sizes) {
+        for (const std::int64_t n : cholesky_orders) {
           expect_factor({.type = type, .batch = {}, .n = n, .how = how, .uplo = uplo});
           expect_factor(
               {.type = type, .batch = {}, .n = n, .how = how, .uplo = uplo, .in_place = true});
@@ -113,7 +113,7 @@ TEST(SolverCholesky, PotrsSolves) {
   for (const dtype type : classic_types) {
     for (const blas::uplo uplo : triangles) {
       for (const arrangement how : arrangements) {
-        for (const std::int64_t n : sizes) {
+        for (const std::int64_t n : cholesky_orders) {
           for (const bool in_place : {false, true}) {
             scene s;
             s.name(case_name(type, n, n, how));
@@ -143,7 +143,7 @@ TEST(SolverCholesky, PotriInverts) {
   for (const dtype type : classic_types) {
     for (const blas::uplo uplo : triangles) {
       for (const arrangement how : arrangements) {
-        for (const std::int64_t n : sizes) {
+        for (const std::int64_t n : cholesky_orders) {
           for (const bool in_place : {false, true}) {
             scene s;
             s.name(case_name(type, n, n, how));

@@ -8,7 +8,8 @@ namespace troupe::conformance {
 namespace {
 
 using solver::least_squares_driver;
-constexpr least_squares_driver drivers[] = {least_squares_driver::qr, least_squares_driver::svd};
+constexpr least_squares_driver least_squares_drivers[] = {least_squares_driver::qr,
+                                                          least_squares_driver::svd};
 
 struct gels_case {
   dtype type;
@@ -66,7 +67,7 @@ void expect_least_squares(const gels_case& c) {
 TEST(SolverLeastSquares, GelsFindsThem) {
   using size = std::pair<std::int64_t, std::int64_t>;
   for (const dtype type : classic_types) {
-    for (const least_squares_driver driver : drivers) {
+    for (const least_squares_driver driver : least_squares_drivers) {
       for (const arrangement how : arrangements) {
         for (const auto& [m, n] : {size{0, 0}, {0, 3}, {3, 0}, {1, 1}, {9, 4}, {4, 9}, {33, 33}}) {
           expect_least_squares(
@@ -103,7 +104,7 @@ TEST(SolverLeastSquares, GelsFindsThem) {
 
 TEST(SolverLeastSquares, OfSeveralSolutionsFindsTheShortest) {
   for (const dtype type : classic_types) {
-    for (const least_squares_driver driver : drivers) {
+    for (const least_squares_driver driver : least_squares_drivers) {
       scene s;
       // For x[0] + x[1] = 2, or two such equations, [1, 1] is the shortest.
       const std::int64_t m = driver == least_squares_driver::svd ? 2 : 1;
@@ -120,7 +121,7 @@ TEST(SolverLeastSquares, OfSeveralSolutionsFindsTheShortest) {
 }
 
 TEST(SolverLeastSquares, WorksInPlaceOfASquareSystem) {
-  for (const least_squares_driver driver : drivers) {
+  for (const least_squares_driver driver : least_squares_drivers) {
     scene s;
     auto& a = matrices(s, dtype::f64, {}, 5, 5, arrangement::row);
     s.make_solvable(a);
@@ -132,7 +133,7 @@ TEST(SolverLeastSquares, WorksInPlaceOfASquareSystem) {
 }
 
 TEST(SolverLeastSquares, HasNothingToSayWithoutRightSides) {
-  for (const least_squares_driver driver : drivers) {
+  for (const least_squares_driver driver : least_squares_drivers) {
     for (const auto& [m, n] : {std::pair{3, 3}, {5, 2}, {2, 5}, {0, 2}}) {
       scene s;
       auto& a = matrices(s, dtype::f64, {2}, m, n, arrangement::row);
@@ -178,7 +179,7 @@ TEST(SolverLeastSquares, SaysWhereRankIsMissing) {
     std::vector<number> values = a.values;
     values[3] = std::numeric_limits<double>::quiet_NaN();
     s.fill(a, values);
-    for (const least_squares_driver driver : drivers) {
+    for (const least_squares_driver driver : least_squares_drivers) {
       const solver::gels r{
           .a = a.view, .b = b.view, .x = x.view, .info = info.view, .driver = driver};
       expect_numerical(s, s.attempt(r), "not finite: the matrix has infinities or NaNs");

@@ -7,8 +7,8 @@
 namespace troupe::conformance {
 namespace {
 
-using size = std::pair<std::int64_t, std::int64_t>;
-constexpr size sizes[] = {{0, 0}, {0, 3}, {3, 0}, {1, 1}, {5, 3}, {3, 5}, {33, 33}};
+using matrix_size = std::pair<std::int64_t, std::int64_t>;
+constexpr matrix_size lu_sizes[] = {{0, 0}, {0, 3}, {3, 0}, {1, 1}, {5, 3}, {3, 5}, {33, 33}};
 
 /// P · L · U of what getrf left.
 wide_matrix product_of_factors(const matrix& lu, const matrix& pivots) {
@@ -80,7 +80,7 @@ void expect_factors(const lu_case& c) {
 TEST(SolverLu, GetrfFactorsWithPivots) {
   for (const dtype type : classic_types) {
     for (const arrangement how : arrangements) {
-      for (const auto& [m, n] : sizes) {
+      for (const auto& [m, n] : lu_sizes) {
         expect_factors({.type = type, .batch = {}, .m = m, .n = n, .how = how});
         expect_factors({.type = type, .batch = {}, .m = m, .n = n, .how = how, .in_place = true});
       }

@@ -7,8 +7,8 @@
 namespace troupe::conformance {
 namespace {
 
-using size = std::pair<std::int64_t, std::int64_t>;
-constexpr size sizes[] = {{0, 0}, {0, 3}, {3, 0}, {1, 1}, {7, 4}, {4, 7}, {33, 33}};
+using matrix_size = std::pair<std::int64_t, std::int64_t>;
+constexpr matrix_size qr_sizes[] = {{0, 0}, {0, 3}, {3, 0}, {1, 1}, {7, 4}, {4, 7}, {33, 33}};
 
 /// The results of geqrf for random matrices.
 struct reflectors {
@@ -58,7 +58,7 @@ struct reflectors {
 };
 
 TEST(SolverQr, GeqrfFactors) {
-  const auto expect = [](dtype type, const std::vector<std::int64_t>& batch, size mn,
+  const auto expect = [](dtype type, const std::vector<std::int64_t>& batch, matrix_size mn,
                          arrangement how, spectrum what, bool in_place) {
     const auto [m, n] = mn;
     reflectors f(type, batch, m, n, how, what, in_place);
@@ -74,7 +74,7 @@ TEST(SolverQr, GeqrfFactors) {
   };
   for (const dtype type : classic_types) {
     for (const arrangement how : arrangements) {
-      for (const size& mn : sizes) {
+      for (const matrix_size& mn : qr_sizes) {
         expect(type, {}, mn, how, spectrum::random, false);
         expect(type, {3}, mn, how, spectrum::random, true);
       }
@@ -86,7 +86,7 @@ TEST(SolverQr, GeqrfFactors) {
 }
 
 TEST(SolverQr, OrgqrWritesQ) {
-  const auto expect = [](dtype type, size mn, arrangement how, solver::basis basis) {
+  const auto expect = [](dtype type, matrix_size mn, arrangement how, solver::basis basis) {
     const auto [m, n] = mn;
     const reflectors f(type, {2}, m, n, arrangement::column);
     scene s;
@@ -108,7 +108,7 @@ TEST(SolverQr, OrgqrWritesQ) {
   for (const dtype type : classic_types) {
     for (const solver::basis basis : {solver::basis::thin, solver::basis::full}) {
       for (const arrangement how : arrangements) {
-        for (const size& mn : sizes)
+        for (const matrix_size& mn : qr_sizes)
           expect(type, mn, how, basis);
       }
       expect(type, {150, 100}, arrangement::column, basis);
@@ -132,8 +132,8 @@ TEST(SolverQr, OrgqrWorksInPlace) {
 }
 
 TEST(SolverQr, OrmqrMultipliesByQ) {
-  const auto expect = [](dtype type, size mk, arrangement how, blas::side side, blas::storage_op op,
-                         bool in_place) {
+  const auto expect = [](dtype type, matrix_size mk, arrangement how, blas::side side,
+                         blas::storage_op op, bool in_place) {
     const auto [r, k] = mk;
     const reflectors f(type, {2}, r, k, arrangement::column);
     scene s;
@@ -165,7 +165,7 @@ TEST(SolverQr, OrmqrMultipliesByQ) {
         if (op == blas::storage_op::conjugate) continue;
         if (op == blas::storage_op::transpose && is_complex(type)) continue;
         for (const arrangement how : arrangements) {
-          for (const size& mk : sizes) {
+          for (const matrix_size& mk : qr_sizes) {
             expect(type, mk, how, side, op, false);
             expect(type, mk, how, side, op, true);
           }

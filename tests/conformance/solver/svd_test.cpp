@@ -10,8 +10,8 @@ namespace {
 
 using solver::singular_vectors;
 using solver::svd_driver;
-using size = std::pair<std::int64_t, std::int64_t>;
-constexpr size sizes[] = {{0, 0}, {0, 3}, {3, 0}, {1, 1}, {7, 4}, {4, 7}, {33, 33}};
+using matrix_size = std::pair<std::int64_t, std::int64_t>;
+constexpr matrix_size svd_sizes[] = {{0, 0}, {0, 3}, {3, 0}, {1, 1}, {7, 4}, {4, 7}, {33, 33}};
 constexpr singular_vectors every_vectors[] = {singular_vectors::none, singular_vectors::thin,
                                               singular_vectors::full};
 constexpr svd_driver exact_drivers[] = {svd_driver::automatic, svd_driver::qr, svd_driver::jacobi,
@@ -20,7 +20,7 @@ constexpr svd_driver exact_drivers[] = {svd_driver::automatic, svd_driver::qr, s
 struct svd_case {
   dtype type;
   std::vector<std::int64_t> batch{};
-  size mn;
+  matrix_size mn;
   arrangement how;
   singular_vectors vectors;
   svd_driver driver = svd_driver::automatic;
@@ -108,7 +108,7 @@ TEST(SolverSvd, Decomposes) {
     for (const svd_driver driver : exact_drivers) {
       for (const singular_vectors vectors : every_vectors) {
         for (const arrangement how : arrangements) {
-          for (const size& mn : sizes)
+          for (const matrix_size& mn : svd_sizes)
             expect_decomposition(
                 {.type = type, .mn = mn, .how = how, .vectors = vectors, .driver = driver});
           expect_decomposition({.type = type,
@@ -119,7 +119,7 @@ TEST(SolverSvd, Decomposes) {
                                 .driver = driver});
         }
         for (const spectrum what : spectra) {
-          for (const size& mn : {size{20, 33}, {33, 20}})
+          for (const matrix_size& mn : {matrix_size{20, 33}, {33, 20}})
             expect_decomposition({.type = type,
                                   .mn = mn,
                                   .how = arrangement::row,
@@ -145,7 +145,8 @@ TEST(SolverSvd, DecomposesSmallAndLargeNumbers) {
     for (const svd_driver driver : exact_drivers) {
       for (const singular_vectors vectors : {singular_vectors::thin, singular_vectors::full}) {
         for (const double scale : far_scales(type)) {
-          for (const size& mn : {size{33, 33}, size{40, 30}, size{3, 60}})
+          for (const matrix_size& mn :
+               {matrix_size{33, 33}, matrix_size{40, 30}, matrix_size{3, 60}})
             expect_decomposition({.type = type,
                                   .mn = mn,
                                   .how = arrangement::column,
@@ -164,7 +165,7 @@ TEST(SolverSvd, FindsTheLargestAlone) {
       for (const arrangement how : arrangements) {
         for (const singular_vectors vectors : {singular_vectors::none, singular_vectors::thin}) {
           // Half the rank: the other values are zero.
-          for (const size& mn : {size{40, 16}, {16, 40}, {16, 16}})
+          for (const matrix_size& mn : {matrix_size{40, 16}, {16, 40}, {16, 16}})
             expect_decomposition({.type = type,
                                   .batch = {2},
                                   .mn = mn,

@@ -12,8 +12,8 @@ namespace {
 using solver::eigen_driver;
 using solver::eigen_problem;
 using solver::eigen_range;
-constexpr eigen_driver drivers[] = {eigen_driver::automatic, eigen_driver::divide_and_conquer,
-                                    eigen_driver::jacobi};
+constexpr eigen_driver eigen_drivers[] = {eigen_driver::automatic, eigen_driver::divide_and_conquer,
+                                          eigen_driver::jacobi};
 
 struct eigh_case {
   dtype type;
@@ -84,14 +84,14 @@ TEST(SolverEigh, FindsEigenvectors) {
     for (const blas::uplo uplo : triangles) {
       for (const arrangement how : arrangements) {
         for (const std::int64_t n : {0, 1, 2, 33}) {
-          for (const eigen_driver driver : drivers)
+          for (const eigen_driver driver : eigen_drivers)
             expect_eigenvectors({.type = type, .n = n, .how = how, .uplo = uplo, .driver = driver});
           expect_eigenvectors({.type = type, .n = n, .how = how, .uplo = uplo, .in_place = true});
         }
         expect_eigenvectors({.type = type, .batch = {2, 2}, .n = 6, .how = how, .uplo = uplo});
       }
       for (const spectrum what : spectra) {
-        for (const eigen_driver driver : drivers)
+        for (const eigen_driver driver : eigen_drivers)
           expect_eigenvectors({.type = type,
                                .n = 33,
                                .how = arrangement::row,
@@ -108,7 +108,7 @@ TEST(SolverEigh, FindsEigenvectors) {
 TEST(SolverEigh, FindsEigenvectorsOfSmallAndLargeNumbers) {
   for (const dtype type : classic_types) {
     for (const double scale : far_scales(type)) {
-      for (const eigen_driver driver : drivers) {
+      for (const eigen_driver driver : eigen_drivers) {
         for (const spectrum what : {spectrum::random, spectrum::small, spectrum::repeated}) {
           for (const blas::uplo uplo : triangles) {
             expect_eigenvectors({.type = type,
@@ -134,7 +134,7 @@ TEST(SolverEigh, FindsEigenvectorsOfSmallAndLargeNumbers) {
 
 TEST(SolverEigh, FindsEigenvaluesAlone) {
   for (const dtype type : classic_types) {
-    for (const eigen_driver driver : drivers) {
+    for (const eigen_driver driver : eigen_drivers) {
       for (const arrangement how : arrangements) {
         for (const std::int64_t n : {0, 1, 30}) {
           scene s;

@@ -11,11 +11,7 @@ namespace {
 
 constexpr sparse_format made_formats[] = {sparse_format::csr, sparse_format::csc,
                                           sparse_format::coo};
-struct size {
-  std::int64_t rows;
-  std::int64_t columns;
-};
-constexpr size sizes[] = {{0, 0}, {0, 4}, {4, 0}, {1, 1}, {7, 5}, {64, 33}};
+constexpr matrix_size conversion_sizes[] = {{0, 0}, {0, 4}, {4, 0}, {1, 1}, {7, 5}, {64, 33}};
 
 struct element {
   std::int64_t row;
@@ -96,7 +92,7 @@ TEST(SparseFromDense, KeepsWhatIsNotZero) {
   for (const sparse_format format : made_formats) {
     for (const dtype type : sparse_types) {
       for (const dtype index : index_types) {
-        for (const size& n : sizes) {
+        for (const matrix_size& n : conversion_sizes) {
           for (const layout how : all_layouts)
             expect_from_dense({format, type, index, n.rows, n.columns}, how, n.rows % 3);
         }
@@ -153,7 +149,7 @@ TEST(SparseToDense, AddsUpDuplicates) {
   for (const sparse_format format : sparse_formats) {
     for (const dtype type : sparse_types) {
       for (const dtype index : index_types) {
-        for (const size& n : sizes) {
+        for (const matrix_size& n : conversion_sizes) {
           scene s;
           const sparse_shape shape{format, type, index, n.rows, n.columns, 0.4, false};
           s.name(case_name(shape, "to_dense"));
@@ -171,7 +167,7 @@ TEST(SparseToDense, WritesEveryFormat) {
   for (const sparse_format format : sparse_formats) {
     for (const dtype type : sparse_types) {
       for (const dtype index : index_types) {
-        for (const size& n : sizes) {
+        for (const matrix_size& n : conversion_sizes) {
           for (const layout how : all_layouts) {
             scene s;
             const sparse_shape shape{format, type, index, n.rows, n.columns};
@@ -209,7 +205,7 @@ TEST(SparseConvert, ConvertsEveryFormat) {
   for (const sparse_format format : sparse_formats) {
     for (const sparse_format to : made_formats) {
       for (const dtype type : sparse_types) {
-        for (const size& n : sizes) {
+        for (const matrix_size& n : conversion_sizes) {
           for (const bool ordered : {true, false}) {
             const dtype index = index_types[static_cast<std::size_t>(n.rows) % 2];
             const dtype other = index_types[static_cast<std::size_t>(n.columns) % 2];

@@ -8,16 +8,9 @@
 namespace troupe::conformance {
 namespace {
 
-struct size {
-  std::int64_t rows;
-  std::int64_t columns;
-};
-constexpr size sizes[] = {{0, 0}, {1, 1}, {4, 0}, {0, 4}, {7, 5}, {33, 40}};
-constexpr size large{701, 517};
+constexpr matrix_size product_sizes[] = {{0, 0}, {1, 1}, {4, 0}, {0, 4}, {7, 5}, {33, 40}};
+constexpr matrix_size large{701, 517};
 
-dtype computed_in(dtype type) {
-  return type == dtype::f16 || type == dtype::bf16 ? dtype::f32 : type;
-}
 bool transposes(blas::storage_op op) {
   return op == blas::storage_op::transpose || op == blas::storage_op::conjugate_transpose;
 }
@@ -44,7 +37,7 @@ void for_each_shape(F f) {
     for (const dtype type : sparse_types) {
       for (const dtype index : index_types) {
         for (const bool ordered : {true, false}) {
-          for (const size& n : sizes)
+          for (const matrix_size& n : product_sizes)
             f(sparse_shape{format, type, index, n.rows, n.columns, 0.3, ordered});
         }
       }
@@ -88,14 +81,14 @@ TEST(SparseSpmv, MultipliesLongRows) {
 }
 
 /// Rows that are longer than what a block of a GPU takes, and more empty ones than that.
-constexpr size lopsided[] = {{5, 9000}, {1, 6000}, {6000, 3}};
+constexpr matrix_size lopsided[] = {{5, 9000}, {1, 6000}, {6000, 3}};
 
 /// Calls `f(shape, op)` for rows that are stored one after another: for csr, and for transposed
 /// csc.
 template <class F>
 void for_each_lopsided(F f) {
   for (const dtype type : sparse_types) {
-    for (const size& n : lopsided) {
+    for (const matrix_size& n : lopsided) {
       const double density = n.rows > n.columns ? 0.05 : 0.9;
       f(sparse_shape{sparse_format::csr, type, dtype::i32, n.rows, n.columns, density},
         blas::storage_op::none);

@@ -16,6 +16,12 @@ inline constexpr dtype index_types[] = {dtype::i32, dtype::i64};
 inline constexpr sparse_format sparse_formats[] = {
     sparse_format::csr, sparse_format::csc,         sparse_format::coo,
     sparse_format::bsr, sparse_format::blocked_ell, sparse_format::sliced_ell};
+inline constexpr sparse_format compressed_formats[] = {sparse_format::csr, sparse_format::csc};
+
+struct matrix_size {
+  std::int64_t rows;
+  std::int64_t columns;
+};
 
 /// How a matrix of a test is made.
 struct sparse_shape {

@@ -7,8 +7,6 @@
 namespace troupe::conformance {
 namespace {
 
-constexpr sparse_format compressed_formats[] = {sparse_format::csr, sparse_format::csc};
-
 struct solve_case {
   sparse_format format = sparse_format::csr;
   dtype type = dtype::f64;

@@ -36,9 +36,6 @@ sparse_vector vectors(scene& s, dtype type, dtype index, std::int64_t nnz, std::
   return {&indices, &s.vector(type, nnz, stride), &s.vector(type, n, stride), places};
 }
 
-dtype computed_in(dtype type) {
-  return type == dtype::f16 || type == dtype::bf16 ? dtype::f32 : type;
-}
 double size_of_it(number v) { return std::abs(v.real()) + std::abs(v.imag()); }
 
 template <class F>

@@ -100,7 +100,8 @@ void expect_elements(scene& s, const test_tensor& d, const std::vector<number>& 
   expect_sums(s, d, all, 0);
 }
 
-const sizes of{{{'a', 3}, {'b', 5}, {'c', 4}, {'d', 2}, {'i', 40}, {'j', 33}, {'o', 1}}};
+const sizes combined_sizes{
+    {{'a', 3}, {'b', 5}, {'c', 4}, {'d', 2}, {'i', 40}, {'j', 33}, {'o', 1}}};
 
 TEST(TensorsPermute, MovesEveryBitForEachType) {
   const std::pair<std::string, std::string> lists[] = {
@@ -112,9 +113,9 @@ TEST(TensorsPermute, MovesEveryBitForEachType) {
     for (const auto& [from, to] : lists) {
       scene s;
       s.name(joined({from, "->", to, " ", to_string(type)}));
-      auto& a = make(s, type, from, of, from == "ab");
-      auto& d = make(s, type, to, of);
-      const std::vector<number> expected = summed({{from, &a}}, to, of.size(to)).values;
+      auto& a = make(s, type, from, combined_sizes, from == "ab");
+      auto& d = make(s, type, to, combined_sizes);
+      const std::vector<number> expected = summed({{from, &a}}, to, combined_sizes.size(to)).values;
       s.run(permute{.modes = joined({from, "->", to}), .a = a.view, .d = d.view});
       EXPECT_EQ(s.elements_now(d), expected) << s.note();
       if (from == "aab") continue;
@@ -132,9 +133,9 @@ TEST(TensorsPermute, Converts) {
   for (const dtype half : {dtype::f16, dtype::bf16}) {
     for (const bool widens : {true, false}) {
       scene s;
-      auto& a = make(s, widens ? half : dtype::f32, "aib", of);
-      auto& d = make(s, widens ? dtype::f32 : half, "bia", of);
-      const sums expected = summed({{"aib", &a}}, "bia", of.size("bia"));
+      auto& a = make(s, widens ? half : dtype::f32, "aib", combined_sizes);
+      auto& d = make(s, widens ? dtype::f32 : half, "bia", combined_sizes);
+      const sums expected = summed({{"aib", &a}}, "bia", combined_sizes.size("bia"));
       s.run(permute{.modes = "aib->bia", .a = a.view, .d = d.view});
       expect_sums(s, d, expected, 0);
     }
@@ -150,14 +151,15 @@ TEST(TensorsUnary, IsTheDefinitionForEachTypeAndOperator) {
         scene s;
         s.name(std::string(to_string(type)) + " " + std::to_string(n * 2 + (in_place ? 1 : 0)));
         const std::string to = in_place ? "aib" : "bai";
-        auto& a = make(s, type, "aib", of, !in_place);
-        auto& d = in_place ? a : make(s, type, to, of);
+        auto& a = make(s, type, "aib", combined_sizes, !in_place);
+        auto& d = in_place ? a : make(s, type, to, combined_sizes);
         make_positive(s, a);
         const scalar alpha = factor(type, 0.75, -0.5);
         std::vector<number> expected(a.values.size());
-        for_each_index({{"aib", &a}}, to, of.size(to), [&](std::size_t at, const auto& x) {
-          expected[at] = as_number(alpha) * applied_to(op, x[0]);
-        });
+        for_each_index({{"aib", &a}}, to, combined_sizes.size(to),
+                       [&](std::size_t at, const auto& x) {
+                         expected[at] = as_number(alpha) * applied_to(op, x[0]);
+                       });
         s.run(unary{.modes = "aib->" + to, .a = a.view, .d = d.view, .alpha = alpha, .op = op});
         expect_elements(s, d, expected);
       }
@@ -175,20 +177,20 @@ TEST(TensorsBinary, IsTheDefinitionForEachTypeAndOperator) {
       for (const auto& [first, second] : lists) {
         scene s;
         s.name(joined({first, ",", second, " ", to_string(type), std::to_string(n)}));
-        auto& a = make(s, type, first, of, op == binary_operator::add);
-        auto& c = make(s, type, second, of);
+        auto& a = make(s, type, first, combined_sizes, op == binary_operator::add);
+        auto& c = make(s, type, second, combined_sizes);
         const std::string to = first.size() > second.size() ? first : second;
-        auto& d = make(s, type, to, of);
+        auto& d = make(s, type, to, combined_sizes);
         make_positive(s, a);
         const scalar alpha = factor(type, 0.5, 1);
         const scalar gamma = factor(type, -0.75, 0.5);
         std::vector<number> expected(d.values.size());
-        for_each_index(
-            {{first, &a}, {second, &c}}, to, of.size(to), [&](std::size_t at, const auto& x) {
-              expected[at] =
-                  applied_to(op, as_number(alpha) * (number(1) / x[0]),
+        for_each_index({{first, &a}, {second, &c}}, to, combined_sizes.size(to),
+                       [&](std::size_t at, const auto& x) {
+                         expected[at] = applied_to(
+                             op, as_number(alpha) * (number(1) / x[0]),
                              as_number(gamma) * applied_to(unary_operator::square, x[1]));
-            });
+                       });
         s.run(binary{.modes = joined({first, ",", second, "->", to}),
                      .a = a.view,
                      .c = c.view,
@@ -202,11 +204,11 @@ TEST(TensorsBinary, IsTheDefinitionForEachTypeAndOperator) {
       }
       // In place of the second.
       scene s;
-      auto& a = make(s, type, "ba", of);
-      auto& d = make(s, type, "ab", of);
+      auto& a = make(s, type, "ba", combined_sizes);
+      auto& d = make(s, type, "ab", combined_sizes);
       std::vector<number> expected(d.values.size());
       for_each_index(
-          {{"ba", &a}, {"ab", &d}}, "ab", of.size("ab"),
+          {{"ba", &a}, {"ab", &d}}, "ab", combined_sizes.size("ab"),
           [&](std::size_t at, const auto& x) { expected[at] = applied_to(op, x[0], x[1]); });
       s.run(binary{.modes = "ba,ab->ab", .a = a.view, .c = d.view, .d = d.view, .op = op});
       expect_elements(s, d, expected);
@@ -224,12 +226,12 @@ TEST(TensorsTrinary, IsTheDefinitionForEachTypeAndOperators) {
         scene s;
         s.name(std::string(to_string(type)) + " " + std::to_string(2 * n + (in_place ? 1 : 0)));
         const std::string third = in_place ? "abc" : "ca";
-        auto& a = make(s, type, "ab", of, !in_place);
-        auto& b = make(s, type, "bc", of);
-        auto& c = make(s, type, third, of);
-        auto& d = in_place ? c : make(s, type, "abc", of);
+        auto& a = make(s, type, "ab", combined_sizes, !in_place);
+        auto& b = make(s, type, "bc", combined_sizes);
+        auto& c = make(s, type, third, combined_sizes);
+        auto& d = in_place ? c : make(s, type, "abc", combined_sizes);
         std::vector<number> expected(60);
-        for_each_index({{"ab", &a}, {"bc", &b}, {third, &c}}, "abc", of.size("abc"),
+        for_each_index({{"ab", &a}, {"bc", &b}, {third, &c}}, "abc", combined_sizes.size("abc"),
                        [&](std::size_t at, const auto& x) {
                          expected[at] = applied_to(op, applied_to(op_ab, 0.5 * x[0], -1.5 * x[1]),
                                                    2.0 * std::conj(x[2]));

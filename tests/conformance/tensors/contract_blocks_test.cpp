@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <numeric>
 #include <random>
@@ -18,10 +17,7 @@ using namespace named;
 using tensors::contract_blocks;
 using numbers = std::vector<std::int64_t>;
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 constexpr dtype block_types[] = {dtype::f32, dtype::f64, dtype::c64, dtype::c128};
-
-enum class addend : std::uint8_t { none, apart, in_place };
 
 using sections = std::map<char, numbers>;
 
@@ -150,7 +146,7 @@ void check_blocks(dtype type, const block_case& c, addend with) {
 
 void check_all(const block_case& c) {
   for (const dtype type : block_types) {
-    for (const addend with : {addend::none, addend::apart, addend::in_place})
+    for (const addend with : addends)
       check_blocks(type, c, with);
   }
 }
@@ -202,7 +198,6 @@ numbers random_blocks(std::mt19937_64& random, const std::string& modes, const s
 
 TEST(TensorsContractBlocks, TakesRandomModesAndBlocks) {
   std::mt19937_64 random(test_seed());
-  constexpr addend addends[] = {addend::none, addend::apart, addend::in_place};
   const auto once = [](std::string modes) {
     std::ranges::sort(modes);
     modes.erase(std::ranges::unique(modes).begin(), modes.end());

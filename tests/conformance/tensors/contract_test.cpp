@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -15,14 +14,10 @@ using namespace named;
 using tensors::contract;
 using tensors::einsum;
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-
 struct three_lists {
   std::string a, b, d;
   [[nodiscard]] std::string modes() const { return a + "," + b + "->" + d; }
 };
-
-enum class addend : std::uint8_t { none, apart, in_place };
 
 void check_contract(dtype type, const three_lists& l, const sizes& of, addend with, bool packed,
                     const sizes* of_a = nullptr) {
@@ -106,7 +101,7 @@ const three_lists cases[] = {
 TEST(TensorsContract, IsTheSumOfProductsForEachTypeAndModes) {
   for (const dtype type : element_types) {
     for (const three_lists& one : cases) {
-      for (const addend with : {addend::none, addend::apart, addend::in_place})
+      for (const addend with : addends)
         check_contract(type, one, usual, with, false);
       check_contract(type, one, usual, addend::none, true);
     }
@@ -115,7 +110,6 @@ TEST(TensorsContract, IsTheSumOfProductsForEachTypeAndModes) {
 
 TEST(TensorsContract, TakesRandomModes) {
   std::mt19937_64 random(test_seed());
-  constexpr addend addends[] = {addend::none, addend::apart, addend::in_place};
   for (int i = 0; i < 600; ++i) {
     three_lists l{random_list(random, "abcdeZ", 6), random_list(random, "abcdeZ", 6), {}};
     l.d = random_result(random, l.a + l.b);

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <initializer_list>
+#include <limits>
 #include <map>
 #include <random>
 #include <string>
@@ -15,6 +16,7 @@ namespace troupe::conformance::named {
 
 using extents = scene::extents;
 
+inline constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 inline constexpr dtype element_types[] = {dtype::f32,  dtype::f64, dtype::f16,
                                           dtype::bf16, dtype::c64, dtype::c128};
 
@@ -50,6 +52,10 @@ void for_each_index(const std::vector<operand>& operands, const std::string& res
 /// the latter for intermediate results that were rounded to the type; and the rounding of the
 /// result.
 void expect_sums(scene& s, const test_tensor& d, const sums& expected, int roundings);
+
+/// Where a request's c lies.
+enum class addend : std::uint8_t { none, apart, in_place };
+inline constexpr addend addends[] = {addend::none, addend::apart, addend::in_place};
 
 /// Modes of `modes` drawn from sizes; strides of a random order, some with gaps.
 struct sizes {

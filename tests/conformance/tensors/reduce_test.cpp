@@ -47,7 +47,7 @@ sums reduced(reduction op, const operand& a, const std::string& result, const ex
   return made;
 }
 
-const sizes of{{{'a', 3}, {'b', 5}, {'c', 7}, {'d', 2}, {'k', 300}, {'o', 1}, {'z', 0}}};
+const sizes reduced_sizes{{{'a', 3}, {'b', 5}, {'c', 7}, {'d', 2}, {'k', 300}, {'o', 1}, {'z', 0}}};
 
 TEST(TensorsReduce, IsTheDefinitionForEachTypeAndOperation) {
   const std::pair<std::string, std::string> lists[] = {
@@ -64,12 +64,12 @@ TEST(TensorsReduce, IsTheDefinitionForEachTypeAndOperation) {
           scene s;
           s.name(joined({from, "->", to, " ", to_string(type), " ",
                          std::to_string(static_cast<int>(op) * 3 + with)}));
-          auto& a = make(s, type, from, of, with == 0);
-          auto& d = make(s, type, to, of);
-          const test_tensor& c = with == 1 ? make(s, type, to, of) : d;
+          auto& a = make(s, type, from, reduced_sizes, with == 0);
+          auto& d = make(s, type, to, reduced_sizes);
+          const test_tensor& c = with == 1 ? make(s, type, to, reduced_sizes) : d;
           const scalar alpha = with == 0 ? scalar(1) : factor(type, 1.5, 0.5);
           const scalar beta = with == 0 ? scalar(0) : factor(type, -0.5, 1);
-          sums expected = reduced(op, {from, &a}, to, of.size(to));
+          sums expected = reduced(op, {from, &a}, to, reduced_sizes.size(to));
           for (std::size_t i = 0; i < expected.values.size(); ++i) {
             expected.values[i] *= as_number(alpha);
             expected.magnitudes[i] *= 2 * std::abs(as_number(alpha));
@@ -97,8 +97,8 @@ TEST(TensorsReduce, OfNothingIsTheIdentity) {
     for (const reduction op :
          {reduction::sum, reduction::maximum, reduction::minimum, reduction::product}) {
       scene s;
-      auto& a = make(s, type, "az", of);
-      auto& d = make(s, type, "a", of);
+      auto& a = make(s, type, "az", reduced_sizes);
+      auto& d = make(s, type, "a", reduced_sizes);
       s.run(reduce{.modes = "az->a", .a = a.view, .d = d.view, .op = op});
       for (const number& one : s.elements_now(d))
         EXPECT_EQ(one.real(), identity_of(op)) << s.note();

@@ -7,7 +7,7 @@ using namespace std::chrono_literals;
 
 constexpr auto interval = 200us;
 constexpr std::size_t most_in_flight = 64;
-constexpr auto timeout = 20s;
+constexpr auto probe_timeout = 20s;
 
 }  // namespace
 
@@ -95,7 +95,7 @@ prober::counts prober::finish() {
   thread_.request_stop();
   thread_.join();
   for (future<void>& one : in_flight_) {
-    if (!one.wait_for(timeout)) ++counts_.lost;
+    if (!one.wait_for(probe_timeout)) ++counts_.lost;
   }
   in_flight_.clear();
   const std::lock_guard lock(notes_->mutex);

@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto timeout = 20s;
+constexpr auto step_timeout = 20s;
 // Requests of the load that must end before a fault and after it.
 constexpr std::uint64_t some = 90;
 
@@ -59,7 +59,7 @@ std::optional<std::string> trials::begin() {
   // Both ways of the load, so that what grows with the first use has grown.
   for (const bool one_lane : {true, false}) {
     subject_.load().start(one_lane);
-    const bool went_on = subject_.load().wait_for(5 * some, timeout);
+    const bool went_on = subject_.load().wait_for(5 * some, step_timeout);
     const findings found = subject_.load().finish();
     if (!went_on) return "the load stands still before any fault";
     if (!found.clean() || found.succeeded != found.requests) {
@@ -112,7 +112,7 @@ trial_report trials::run(int number) {
   std::mt19937_64 random(seed_ * 1'000'003 + static_cast<std::uint64_t>(number));
   if (case_.busy) {
     start_load();
-    if (!subject_.load().wait_for(some, timeout)) miss(report, "the load stands still");
+    if (!subject_.load().wait_for(some, step_timeout)) miss(report, "the load stands still");
   }
   std::this_thread::sleep_for(std::chrono::microseconds(random() % 3000));
   strike(report);
@@ -126,7 +126,8 @@ trial_report trials::run(int number) {
   } else {
     miss(report, "no right answer after the fault");
   }
-  if (!subject_.load().wait_for(some, timeout)) miss(report, "the load stands still afterwards");
+  if (!subject_.load().wait_for(some, step_timeout))
+    miss(report, "the load stands still afterwards");
   report.probes = prober_->finish();
   prober_.reset();
   report.load = subject_.load().finish();
@@ -167,7 +168,7 @@ trials::injected trials::inject(const any_tensor& output) {
 }
 
 void trials::await(trial_report& report, injected& request, errc expected) {
-  if (!request.done.wait_for(timeout)) {
+  if (!request.done.wait_for(step_timeout)) {
     ended_ = clock::now();
     ++report.load.lost;
     return miss(report, "the injected request never ended");

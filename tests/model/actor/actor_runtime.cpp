@@ -54,7 +54,7 @@ std::size_t code_index(errc e) {
   return static_cast<std::size_t>(at - codes.begin());
 }
 
-std::int32_t number_of(const error& e) { return std::stoi(e.message); }
+std::int32_t failure_number(const error& e) { return std::stoi(e.message); }
 
 template <std::size_t Which>
 directive decide(const error& e) noexcept;
@@ -202,7 +202,7 @@ class subject final : public actor {
     world_.emit({.what = event_kind::told,
                  .a = number_,
                  .b = world_.number_of_actor(t.id),
-                 .c = t.reason ? model::number_of(*t.reason) : 0});
+                 .c = t.reason ? failure_number(*t.reason) : 0});
   }
 
  protected:
@@ -212,12 +212,10 @@ class subject final : public actor {
     return s;
   }
   void pre_start() override { begin(0); }
-  void post_restart(const error& reason) override { begin(model::number_of(reason)); }
+  void post_restart(const error& reason) override { begin(failure_number(reason)); }
   void pre_restart(const error& reason) noexcept override {
-    world_.emit({.what = event_kind::ended,
-                 .a = number_,
-                 .b = incarnation_,
-                 .c = model::number_of(reason)});
+    world_.emit(
+        {.what = event_kind::ended, .a = number_, .b = incarnation_, .c = failure_number(reason)});
   }
   void post_stop() noexcept override {
     world_.emit({.what = event_kind::stopped, .a = number_, .b = incarnation_});
@@ -240,7 +238,7 @@ class subject final : public actor {
   }
 
   [[noreturn]] void fail_in(const message& m, const error& e) {
-    world_.emit({.what = event_kind::fails, .a = number_, .b = m.number, .c = model::number_of(e)});
+    world_.emit({.what = event_kind::fails, .a = number_, .b = m.number, .c = failure_number(e)});
     throw failure(e);
   }
 
@@ -249,7 +247,7 @@ class subject final : public actor {
     world_.emit({.what = event_kind::start_failed,
                  .a = number_,
                  .b = incarnation_,
-                 .c = model::number_of(e)});
+                 .c = failure_number(e)});
     throw failure(e);
   }
 
@@ -334,7 +332,7 @@ directive decide(const error& e) noexcept {
   const directive d = this_world->scene().verdicts[Which][code_index(e.code)];
   this_world->emit({.what = event_kind::decides,
                     .a = static_cast<std::int32_t>(Which),
-                    .b = number_of(e),
+                    .b = failure_number(e),
                     .c = static_cast<std::int32_t>(d)});
   return d;
 }
@@ -342,7 +340,7 @@ directive decide(const error& e) noexcept {
 directive last_word(const error& e) noexcept {
   const directive d = this_world->scene().last_words[code_index(e.code)];
   this_world->emit(
-      {.what = event_kind::last_word, .b = number_of(e), .c = static_cast<std::int32_t>(d)});
+      {.what = event_kind::last_word, .b = failure_number(e), .c = static_cast<std::int32_t>(d)});
   return d;
 }
 
@@ -363,7 +361,7 @@ world::world(const scenario& s)
     if (e.event.ends_with("spent")) what = -1;
     emit({.what = event_kind::logged,
           .a = std::stoi(std::string(name)),
-          .b = number_of(e.reason),
+          .b = failure_number(e.reason),
           .c = what});
   };
   core_ = std::make_shared<detail::system_core>(config, timers_, dispatcher_);
@@ -450,7 +448,7 @@ void world::await_end(const any_actor_ref& who) {
   auto ignored = who.when_terminated().then([this](const result<terminated>& end) {
     emit({.what = event_kind::terminated,
           .a = number_of_actor(end->id),
-          .c = end->reason ? number_of(*end->reason) : 0});
+          .c = end->reason ? failure_number(*end->reason) : 0});
   });
 }
 

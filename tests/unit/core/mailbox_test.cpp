@@ -1,5 +1,7 @@
 #include "core/actor/mailbox.hpp"
 
+#include "under_sanitizers.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,15 +14,7 @@
 namespace troupe::detail {
 namespace {
 
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
-constexpr int each = 4'000;
-#else
-constexpr int each = 40'000;
-#endif
-#else
-constexpr int each = 40'000;
-#endif
+constexpr int each = test::under_sanitizers ? 4'000 : 40'000;
 constexpr std::size_t senders = 3;
 
 constexpr message_type numbered_type{"numbered", nullptr, nullptr};
@@ -33,7 +27,7 @@ struct numbered final : message {
 };
 
 /// Several threads send what is theirs; what is taken out is looked at by one thread at a time.
-class ActorMailbox : public testing::Test {
+class ActorMailbox : public ::testing::Test {
  protected:
   // By the sender, just before it sends it.
   void fill(std::span<numbered> mine, numbered& m) const {

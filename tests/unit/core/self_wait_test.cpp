@@ -1,5 +1,7 @@
 // An actor that waits, in its own turn, for what it answers itself.
 
+#include "counting_actor.hpp"
+
 #include <troupe/core/system.hpp>
 #include <troupe/testing/test_kit.hpp>
 
@@ -17,11 +19,8 @@ namespace troupe {
 namespace {
 
 using namespace std::chrono_literals;
+using namespace counting;
 
-struct add {
-  int n;
-};
-struct total {};
 struct delegate {};
 struct give_source {
   promise<int>* place;
@@ -77,7 +76,7 @@ class narcissus final : public actor {
   promise<int> source_;
 };
 
-const std::string refused =
+const std::string refused_wait =
     "no_reply: the actor /narcissus waits in its own turn for a reply that it can give only in a "
     "later turn";
 
@@ -111,7 +110,7 @@ TEST_P(SelfWait, FailsAtOnceAndTheMessageIsHandledLater) {
       actor_.ask(add{0}).get();
   });
   for (int i = 0; i < 5'000; ++i) {
-    EXPECT_EQ(told(how::get), refused);
+    EXPECT_EQ(told(how::get), refused_wait);
   }
   other.request_stop();
   other.join();
@@ -121,11 +120,11 @@ TEST_P(SelfWait, FailsAtOnceAndTheMessageIsHandledLater) {
 
 TEST_P(SelfWait, FailsAlsoAsItStarts) {
   auto one = spawn(true);
-  EXPECT_EQ(one.ask(std::string()).get(), refused);
+  EXPECT_EQ(one.ask(std::string()).get(), refused_wait);
 }
 
 TEST_P(SelfWait, FailsForItsOwnEnd) {
-  EXPECT_EQ(told(how::own_end), refused);
+  EXPECT_EQ(told(how::own_end), refused_wait);
   EXPECT_EQ(actor_.ask(total{}).get(), 0);
 }
 
@@ -153,7 +152,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(SelfWaitInATestKit, FailsToo) {
   testing::test_kit kit;
   auto one = kit.system().spawn<narcissus>(spawn_options{.name = "narcissus"});
-  EXPECT_EQ(one.ask(how{how::get}).get(), refused);
+  EXPECT_EQ(one.ask(how{how::get}).get(), refused_wait);
 }
 
 }  // namespace

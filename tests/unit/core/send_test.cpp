@@ -66,13 +66,13 @@ TEST(Send, FailsWhereTheMessageNeverFitsOrTheActorStops) {
   EXPECT_EQ(kit.system().dead_letter_count(), 4u);
 }
 
-struct bulky {
+struct sixty_bytes {
   std::int64_t mailbox_bytes() const { return 60; }
 };
 class talks_to_itself final : public actor {
  public:
-  void handle(bulky) {
-    if (handled_++ == 0) again_ = reference(this).send(bulky{});
+  void handle(sixty_bytes) {
+    if (handled_++ == 0) again_ = reference(this).send(sixty_bytes{});
   }
   int handle(total) const { return again_.ready() ? handled_ : -1; }
 
@@ -84,7 +84,7 @@ class talks_to_itself final : public actor {
 TEST(Send, AnActorMaySendToItselfWhereItsMailboxHoldsOneMessage) {
   test_kit kit;
   auto a = kit.system().spawn<talks_to_itself>(spawn_options{.mailbox = {.capacity_bytes = 100}});
-  a.tell(bulky{});
+  a.tell(sixty_bytes{});
   kit.run_until_idle();
   EXPECT_EQ(a.ask(total{}).get(), 2);
 }

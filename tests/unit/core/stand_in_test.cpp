@@ -25,7 +25,7 @@ using namespace std::chrono_literals;
 struct item {
   int n;
 };
-struct go {};
+struct produce {};
 
 directive always_restart(const error&) noexcept { return directive::restart; }
 
@@ -42,7 +42,7 @@ template <class Consumer>
 class producer final : public actor {
  public:
   producer(actor_ref<Consumer> to, int count) : to_(std::move(to)), count_(count) {}
-  int handle(go) {
+  int handle(produce) {
     int taken = 0;
     for (int i = 0; i < count_; ++i)
       taken += to_.tell(item{i}) ? 1 : 0;
@@ -65,7 +65,7 @@ void expect_all_taken(int threads, const std::atomic<int>& handled, int lost_eac
   std::vector<future<int>> all;
   all.reserve(producers);
   for (int i = 0; i < producers; ++i)
-    all.push_back(system.spawn<producer<Consumer>>(consumer, each).ask(go{}));
+    all.push_back(system.spawn<producer<Consumer>>(consumer, each).ask(produce{}));
   for (auto& one : all) {
     ASSERT_TRUE(one.wait_for(20s)) << threads << " threads, handled " << handled;
     EXPECT_EQ(one.get(), each);
@@ -202,7 +202,7 @@ TEST(Pool, WhoseThreadsCannotBeStartedSaysSo) {
     }
     ::_exit(2);
   };
-  EXPECT_EXIT(starts(), testing::ExitedWithCode(0), "a pool of 256 threads, of which");
+  EXPECT_EXIT(starts(), ::testing::ExitedWithCode(0), "a pool of 256 threads, of which");
 }
 
 }  // namespace

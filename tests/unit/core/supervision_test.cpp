@@ -192,19 +192,19 @@ TEST(Supervision, AFailureThatWouldEscalateWhileTheParentDrainsEndsItsActorAlone
   }
 }
 
-struct wait_for {
+struct await_gate {
   future<int> gate;
 };
 class waiter : public actor {
  public:
-  task<int> handle(wait_for m) { co_return co_await m.gate; }
+  task<int> handle(await_gate m) { co_return co_await m.gate; }
 };
 
 TEST(Supervision, AnActorWhoseLastCoroutineFailsWhileItDrainsStops) {
   test_kit kit(0, deciding(&always_restart));
   promise<int> gate;
   auto a = kit.system().spawn<waiter>();
-  auto waiting = a.ask(wait_for{gate.get_future()});
+  auto waiting = a.ask(await_gate{gate.get_future()});
   kit.run_until_idle();
   auto done = kit.system().shutdown(10s);
   kit.run_until_idle();

@@ -1,6 +1,7 @@
 #include "device/submission/mailbox.hpp"
 
 #include "interrupter.hpp"
+#include "under_sanitizers.hpp"
 
 #include <gtest/gtest.h>
 
@@ -15,15 +16,7 @@
 namespace troupe {
 namespace {
 
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
-constexpr int rounds = 50'000;
-#else
-constexpr int rounds = 2'000'000;
-#endif
-#else
-constexpr int rounds = 2'000'000;
-#endif
+constexpr int mailbox_rounds = test::under_sanitizers ? 50'000 : 2'000'000;
 
 TEST(DeviceMailbox, HandsOutEverySlotOnceAndThenNone) {
   const auto box = mailbox::create(100, 0).value();
@@ -65,7 +58,7 @@ TEST(DeviceMailbox, NoSlotIsEverInTwoHands) {
         const testing_interrupts::interrupter::victim me(holds_up);
         std::minstd_rand random(t + 1);
         std::vector<std::uint16_t> mine;
-        for (int i = 0; i < rounds; ++i) {
+        for (int i = 0; i < mailbox_rounds; ++i) {
           if (mine.size() < 3) {
             if (const auto slot = box->take_slot()) {
               if (held[*slot].exchange(1, std::memory_order_relaxed) != 0) ++violations;

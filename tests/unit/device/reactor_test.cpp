@@ -2,6 +2,7 @@
 
 #include "base/spin_wait.hpp"
 #include "interrupter.hpp"
+#include "under_sanitizers.hpp"
 
 #include <gtest/gtest.h>
 #include <pthread.h>
@@ -19,15 +20,7 @@
 namespace troupe {
 namespace {
 
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
-constexpr std::uint64_t scale = 1;
-#else
-constexpr std::uint64_t scale = 10;
-#endif
-#else
-constexpr std::uint64_t scale = 10;
-#endif
+constexpr std::uint64_t scale = test::under_sanitizers ? 1 : 10;
 
 /// A reactor, and a worker's segment that the test writes in its place.
 class DeviceReactor : public testing::Test {

@@ -13,7 +13,7 @@ namespace troupe {
 namespace {
 
 // Completions of a thread while it defers continuations, as a device thread does during its work.
-class PutOff : public testing::Test {
+class PutOff : public ::testing::Test {
  protected:
   future<void> after(promise<int>& p, int number) {
     return p.get_future().then([this, number](int) { ran_.push_back(number); });

@@ -5,7 +5,7 @@
 namespace troupe::jit {
 namespace {
 
-digest key(unsigned char number) {
+digest numbered_key(unsigned char number) {
   digest made;
   made.bytes.fill(number);
   return made;
@@ -17,34 +17,34 @@ binary image_of(std::size_t kib) { return {.image = std::vector<std::byte>(kib <
 TEST(JitMemoryCache, DropsWhatWasUsedLongestAgo) {
   memory_cache kept(350 << 10);
   for (unsigned char i = 1; i <= 3; ++i)
-    kept.keep(key(i), image_of(100));
-  ASSERT_TRUE(kept.find(key(1)));  // so that 2 is the one to go
-  kept.keep(key(4), image_of(100));
-  EXPECT_FALSE(kept.find(key(2)));
+    kept.keep(numbered_key(i), image_of(100));
+  ASSERT_TRUE(kept.find(numbered_key(1)));  // so that 2 is the one to go
+  kept.keep(numbered_key(4), image_of(100));
+  EXPECT_FALSE(kept.find(numbered_key(2)));
   for (const int left : {1, 3, 4})
-    EXPECT_TRUE(kept.find(key(static_cast<unsigned char>(left)))) << left;
+    EXPECT_TRUE(kept.find(numbered_key(static_cast<unsigned char>(left)))) << left;
 }
 
 TEST(JitMemoryCache, DropsAsMuchAsANewOneNeedsAndNoMore) {
   memory_cache kept(350 << 10);
   for (unsigned char i = 1; i <= 3; ++i)
-    kept.keep(key(i), image_of(100));
-  kept.keep(key(4), image_of(200));
-  EXPECT_FALSE(kept.find(key(1)));
-  EXPECT_FALSE(kept.find(key(2)));
-  EXPECT_TRUE(kept.find(key(3)));
-  ASSERT_TRUE(kept.find(key(4)));
-  EXPECT_EQ(kept.find(key(4))->image.size(), std::size_t{200} << 10);
+    kept.keep(numbered_key(i), image_of(100));
+  kept.keep(numbered_key(4), image_of(200));
+  EXPECT_FALSE(kept.find(numbered_key(1)));
+  EXPECT_FALSE(kept.find(numbered_key(2)));
+  EXPECT_TRUE(kept.find(numbered_key(3)));
+  ASSERT_TRUE(kept.find(numbered_key(4)));
+  EXPECT_EQ(kept.find(numbered_key(4))->image.size(), std::size_t{200} << 10);
 }
 
 TEST(JitMemoryCache, KeepsNothingThatIsLargerThanItselfAndNothingTwice) {
   memory_cache kept(350 << 10);
-  kept.keep(key(1), image_of(100));
-  kept.keep(key(2), image_of(400));
-  EXPECT_FALSE(kept.find(key(2)));
-  EXPECT_TRUE(kept.find(key(1)));
-  kept.keep(key(1), image_of(300));
-  EXPECT_EQ(kept.find(key(1))->image.size(), std::size_t{100} << 10);
+  kept.keep(numbered_key(1), image_of(100));
+  kept.keep(numbered_key(2), image_of(400));
+  EXPECT_FALSE(kept.find(numbered_key(2)));
+  EXPECT_TRUE(kept.find(numbered_key(1)));
+  kept.keep(numbered_key(1), image_of(300));
+  EXPECT_EQ(kept.find(numbered_key(1))->image.size(), std::size_t{100} << 10);
 }
 
 }  // namespace

@@ -221,24 +221,24 @@ class TunedChoices : public testing::Test {
   std::filesystem::path folder_;
 };
 
-constexpr tuned_choices::choice one{1, 2, 3, 4, 5, 6, 7, 8};
+constexpr tuned_choices::choice some_choice{1, 2, 3, 4, 5, 6, 7, 8};
 constexpr tuned_choices::choice other{8, 7, 6, 5, 4, 3, 2, 1};
 
 TEST_F(TunedChoices, AreThereForWhoComesNext) {
   tuned_choices first = open();
   EXPECT_EQ(first.find(key(1)), nullptr);
-  first.keep(key(1), one);
+  first.keep(key(1), some_choice);
   first.keep(key(2), other);
   const tuned_choices next = open();
   ASSERT_NE(next.find(key(1)), nullptr);
-  EXPECT_EQ(*next.find(key(1)), one);
+  EXPECT_EQ(*next.find(key(1)), some_choice);
   EXPECT_EQ(*next.find(key(2)), other);
   EXPECT_EQ(next.find(key(3)), nullptr);
 }
 
 TEST_F(TunedChoices, LieInAFolderOfTheUsersAlone) {
   tuned_choices made = open();
-  made.keep(key(1), one);
+  made.keep(key(1), some_choice);
   struct stat is{};
   ASSERT_EQ(::stat(folder_.c_str(), &is), 0);
   EXPECT_EQ(is.st_mode & 0777U, 0700U);
@@ -247,7 +247,7 @@ TEST_F(TunedChoices, LieInAFolderOfTheUsersAlone) {
 }
 
 TEST_F(TunedChoices, AreNotReadFromAFolderThatOthersMayEnter) {
-  open().keep(key(1), one);
+  open().keep(key(1), some_choice);
   std::filesystem::permissions(folder_, std::filesystem::perms(0750));
   const auto refused = tuned_choices::open(folder_, "library 1");
   ASSERT_FALSE(refused);
@@ -261,12 +261,12 @@ TEST_F(TunedChoices, AreNotReadFromAFolderThatOthersMayEnter) {
 }
 
 TEST_F(TunedChoices, AreForOneLibraryDriverAndDevice) {
-  open("library 1").keep(key(1), one);
+  open("library 1").keep(key(1), some_choice);
   EXPECT_EQ(open("library 2").find(key(1)), nullptr);
   EXPECT_NE(open("library 1").find(key(1)), nullptr);
   // Though it came under the name of the other.
   const auto file = the_file();
-  open("library 2").keep(key(2), one);
+  open("library 2").keep(key(2), some_choice);
   for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
     if (entry.path() != file) {
       std::filesystem::copy_file(file, entry.path(),
@@ -279,7 +279,7 @@ TEST_F(TunedChoices, AreForOneLibraryDriverAndDevice) {
 TEST_F(TunedChoices, OfSeveralProgramsAddUp) {
   tuned_choices first = open();
   tuned_choices second = open();
-  first.keep(key(1), one);
+  first.keep(key(1), some_choice);
   second.keep(key(2), other);
   const tuned_choices next = open();
   EXPECT_NE(next.find(key(1)), nullptr);
@@ -291,7 +291,7 @@ TEST_F(TunedChoices, AreKeptInMemoryWhileAnotherHoldsTheFolder) {
   tuned_choices made = open();
   const int folder = ::open(folder_.c_str(), O_RDONLY | O_DIRECTORY);
   ASSERT_EQ(::flock(folder, LOCK_EX), 0);
-  made.keep(key(1), one);
+  made.keep(key(1), some_choice);
   EXPECT_NE(made.find(key(1)), nullptr);
   EXPECT_EQ(open().find(key(1)), nullptr);
   ::close(folder);
@@ -303,7 +303,7 @@ TEST_F(TunedChoices, AreKeptInMemoryWhileAnotherHoldsTheFolder) {
 // As of a worker that was killed while it wrote.
 TEST_F(TunedChoices, RemoveWhatAnotherDidNotFinish) {
   tuned_choices made = open();
-  made.keep(key(1), one);
+  made.keep(key(1), some_choice);
   const auto file = the_file();
   const std::string unfinished = ".1-0-2.3";
   ASSERT_TRUE(os::private_folder::is_unfinished(unfinished));
@@ -316,7 +316,7 @@ TEST_F(TunedChoices, RemoveWhatAnotherDidNotFinish) {
 TEST_F(TunedChoices, DoNotCountWhereTheyAreDamaged) {
   tuned_choices made = open();
   for (std::int64_t i = 0; i < 4; ++i)
-    made.keep(key(i), one);
+    made.keep(key(i), some_choice);
   const auto file = the_file();
   const auto size = static_cast<std::streamoff>(std::filesystem::file_size(file));
   for (std::streamoff at = 0; at < size; at += 61) {
@@ -330,7 +330,7 @@ TEST_F(TunedChoices, DoNotCountWhereTheyAreDamaged) {
     int found = 0;
     for (std::int64_t i = 0; i < 4; ++i) {
       if (damaged.find(key(i)) == nullptr) continue;
-      EXPECT_EQ(*damaged.find(key(i)), one);
+      EXPECT_EQ(*damaged.find(key(i)), some_choice);
       ++found;
     }
     EXPECT_EQ(found, at < 512 ? 0 : 3) << "byte " << at;
@@ -349,9 +349,9 @@ TEST_F(TunedChoices, DoNotCountWhereTheyAreDamaged) {
 
 TEST_F(TunedChoices, StayInMemoryWithoutAFolder) {
   tuned_choices made;
-  made.keep(key(1), one);
+  made.keep(key(1), some_choice);
   ASSERT_NE(made.find(key(1)), nullptr);
-  EXPECT_EQ(*made.find(key(1)), one);
+  EXPECT_EQ(*made.find(key(1)), some_choice);
 }
 
 }  // namespace

@@ -11,12 +11,12 @@
 namespace troupe {
 namespace {
 
-constexpr std::uint64_t granule = 64;
+constexpr std::uint64_t arena_granule = 64;
 
 TEST(Arena, RoundsToAtMostEightStepsPerDoublingAndToGranules) {
-  const arena a(granule);
-  EXPECT_EQ(a.rounded(0), granule);
-  EXPECT_EQ(a.rounded(1), granule);
+  const arena a(arena_granule);
+  EXPECT_EQ(a.rounded(0), arena_granule);
+  EXPECT_EQ(a.rounded(1), arena_granule);
   EXPECT_EQ(a.rounded(65), 128u);
   EXPECT_EQ(a.rounded(1024), 1024u);
   EXPECT_EQ(a.rounded(1025), 1024u + 128u);
@@ -26,14 +26,14 @@ TEST(Arena, RoundsToAtMostEightStepsPerDoublingAndToGranules) {
     const std::uint64_t asked = random() >> (random() % 40 + 16);
     const std::uint64_t got = a.rounded(asked);
     ASSERT_GE(got, asked);
-    ASSERT_EQ(got % granule, 0u);
-    ASSERT_LE(got, std::max(asked + asked / 8 + granule, granule)) << asked;
+    ASSERT_EQ(got % arena_granule, 0u);
+    ASSERT_LE(got, std::max(asked + asked / 8 + arena_granule, arena_granule)) << asked;
     ASSERT_EQ(a.rounded(got), got) << "a size handed out is its own bin";
   }
 }
 
 TEST(Arena, HandsOutWhatWasGivenBackLastOfThatSize) {
-  arena a(granule);
+  arena a(arena_granule);
   a.grow(1024);
   const auto first = a.take(100);
   const auto second = a.take(100);
@@ -43,60 +43,60 @@ TEST(Arena, HandsOutWhatWasGivenBackLastOfThatSize) {
 }
 
 TEST(Arena, HasNothingBeforeItGrows) {
-  arena a(granule);
+  arena a(arena_granule);
   EXPECT_FALSE(a.take(1));
   EXPECT_EQ(a.largest_free_bytes(), 0u);
-  a.grow(granule);
+  a.grow(arena_granule);
   EXPECT_TRUE(a.take(1));
   EXPECT_FALSE(a.take(1));
 }
 
 // A quadratic way takes a minute for these.
 TEST(Arena, CoalescesManyPiecesOfASizeInNoTime) {
-  arena a(granule);
+  arena a(arena_granule);
   constexpr std::uint64_t many = 300'000;
-  a.grow(many * granule);
+  a.grow(many * arena_granule);
   std::vector<arena::piece> pieces;
   for (std::uint64_t i = 0; i < many; ++i)
-    pieces.push_back(*a.take(granule));
+    pieces.push_back(*a.take(arena_granule));
   // Every other one, so that none has a neighbour; then the rest.
   for (std::uint64_t first : {0U, 1U}) {
     for (std::uint64_t i = first; i < many; i += 2)
       a.give_back(pieces[i]);
     a.coalesce();
-    EXPECT_EQ(a.largest_free_bytes(), first == 0 ? granule : many * granule);
+    EXPECT_EQ(a.largest_free_bytes(), first == 0 ? arena_granule : many * arena_granule);
   }
 }
 
 TEST(Arena, JoinsNeighboursOnceCoalesced) {
-  arena a(granule);
-  a.grow(3 * granule);
-  const auto one = a.take(granule);
-  const auto two = a.take(granule);
-  const auto three = a.take(granule);
+  arena a(arena_granule);
+  a.grow(3 * arena_granule);
+  const auto one = a.take(arena_granule);
+  const auto two = a.take(arena_granule);
+  const auto three = a.take(arena_granule);
   a.give_back(*one);
   a.give_back(*three);
   a.coalesce();
-  EXPECT_EQ(a.largest_free_bytes(), granule);
+  EXPECT_EQ(a.largest_free_bytes(), arena_granule);
   a.give_back(*two);
   a.coalesce();
-  EXPECT_EQ(a.largest_free_bytes(), 3 * granule);
+  EXPECT_EQ(a.largest_free_bytes(), 3 * arena_granule);
   EXPECT_EQ(a.free_stretches().size(), 1u);
-  EXPECT_TRUE(a.take(3 * granule));
+  EXPECT_TRUE(a.take(3 * arena_granule));
 }
 
 TEST(Arena, WhatIsFreeToTheLastGranuleCanBeTakenTightly) {
-  arena a(granule);
-  a.grow(17 * granule);  // 17 granules are rounded to 18
-  EXPECT_FALSE(a.take(17 * granule));
-  const auto all = a.take_tight(17 * granule);
+  arena a(arena_granule);
+  a.grow(17 * arena_granule);  // 17 granules are rounded to 18
+  EXPECT_FALSE(a.take(17 * arena_granule));
+  const auto all = a.take_tight(17 * arena_granule);
   ASSERT_TRUE(all);
-  EXPECT_EQ(all->bytes, 17 * granule);
-  EXPECT_EQ(a.used_bytes(), 17 * granule);
+  EXPECT_EQ(all->bytes, 17 * arena_granule);
+  EXPECT_EQ(a.used_bytes(), 17 * arena_granule);
   a.give_back(*all);
   EXPECT_EQ(a.used_bytes(), 0u);
   a.coalesce();
-  EXPECT_EQ(a.largest_free_bytes(), 17 * granule);
+  EXPECT_EQ(a.largest_free_bytes(), 17 * arena_granule);
 }
 
 /// The rules of an arena in the plainest form: the pieces in use, by offset.
@@ -104,8 +104,8 @@ class model {
  public:
   void took(const arena& a, std::uint64_t asked, arena::piece p) {
     ASSERT_GE(p.bytes, asked);
-    ASSERT_EQ(p.offset % granule, 0u);
-    ASSERT_EQ(p.bytes % granule, 0u);
+    ASSERT_EQ(p.offset % arena_granule, 0u);
+    ASSERT_EQ(p.bytes % arena_granule, 0u);
     ASSERT_LE(p.offset + p.bytes, a.extent_bytes());
     const auto after = out_.lower_bound(p.offset);
     if (after != out_.end()) {
@@ -146,7 +146,7 @@ class model {
 TEST(Arena, NeverOverlapsAndLosesNothingOverRandomUse) {
   for (std::uint64_t seed = 1; seed <= 8; ++seed) {
     std::mt19937_64 random(seed);
-    arena a(granule);
+    arena a(arena_granule);
     model expected;
     a.grow(std::uint64_t{256} * 1024);
     for (int step = 0; step < 5'000; ++step) {

@@ -17,13 +17,13 @@
 namespace troupe {
 namespace {
 
-constexpr std::uint64_t granule = 4096;
+constexpr std::uint64_t pool_granule = 4096;
 
-std::shared_ptr<memory_pool> make_pool(std::uint64_t limit = 16 * granule) {
+std::shared_ptr<memory_pool> make_pool(std::uint64_t limit = 16 * pool_granule) {
   return memory_pool::create({.space = memory_space::device,
                               .device = 3,
                               .limit_bytes = limit,
-                              .granule_bytes = granule})
+                              .granule_bytes = pool_granule})
       .value();
 }
 
@@ -48,7 +48,7 @@ TEST(MemoryPool, AForkedProcessMayAskForStatisticsWhoeverHadTheLock) {
     }
     EXPECT_EQ(::waitpid(copy, &status, 0), copy);
   });
-  ASSERT_TRUE(pool->allocate(granule, 1));
+  ASSERT_TRUE(pool->allocate(pool_granule, 1));
   pool->unwatch_reach(&status);
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
 }
@@ -61,8 +61,8 @@ TEST(MemoryPool, PoolsOfHalfAMachineLieBesideEachOther) {
   std::vector<std::shared_ptr<memory_pool>> all;
   for (int i = 0; i < 4; ++i) {
     all.push_back(make_pool(440 * gib));
-    auto held = all.back()->allocate(granule, 1).value();
-    std::memset(held->address, i, granule);
+    auto held = all.back()->allocate(pool_granule, 1).value();
+    std::memset(held->address, i, pool_granule);
   }
 }
 
@@ -82,7 +82,7 @@ TEST(MemoryPool, ALimitThatNoAddressesAreFreeForNamesTheGreatestThatFits) {
     return memory_pool::create({.space = memory_space::device,
                                 .device = 3,
                                 .limit_bytes = limit,
-                                .granule_bytes = granule})
+                                .granule_bytes = pool_granule})
         .error();
   };
   const error refused = refusal(60'000 * gib);
@@ -97,13 +97,13 @@ TEST(MemoryPool, ALimitThatNoAddressesAreFreeForNamesTheGreatestThatFits) {
 }
 
 TEST(MemoryPool, OutOfMemoryNamesAskedFreeLargestAndLimit) {
-  const auto pool = make_pool(4 * granule);
-  const auto first = pool->allocate(granule, 1);
-  auto second = pool->allocate(granule, 1);
-  const auto third = pool->allocate(granule, 1);
+  const auto pool = make_pool(4 * pool_granule);
+  const auto first = pool->allocate(pool_granule, 1);
+  auto second = pool->allocate(pool_granule, 1);
+  const auto third = pool->allocate(pool_granule, 1);
   ASSERT_TRUE(first && second && third);
   *second = detail::buffer_ref();
-  const auto refused = pool->allocate(2 * granule, 1);
+  const auto refused = pool->allocate(2 * pool_granule, 1);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, errc::out_of_memory);
   EXPECT_EQ(refused.error().device, 3);
@@ -113,11 +113,11 @@ TEST(MemoryPool, OutOfMemoryNamesAskedFreeLargestAndLimit) {
 }
 
 TEST(MemoryPool, OutOfMemoryCountsWhatWasGivenBackAsOne) {
-  const auto pool = make_pool(4 * granule);
+  const auto pool = make_pool(4 * pool_granule);
   {
-    const auto given_back = pool->allocate(3 * granule, 1);
+    const auto given_back = pool->allocate(3 * pool_granule, 1);
   }
-  const auto refused = pool->allocate(5 * granule, 1);
+  const auto refused = pool->allocate(5 * pool_granule, 1);
   ASSERT_FALSE(refused);
   EXPECT_EQ(
       refused.error().message,
@@ -129,7 +129,7 @@ TEST(MemoryPool, OutOfMemoryCountsWhatWasGivenBackAsOne) {
 TEST(MemoryPool, ABufferHasOneOwnerHoweverManyThreadsLetGoOfIt) {
   constexpr int each = 5'000;
   constexpr std::size_t threads = 3;
-  const auto pool = make_pool(8 * granule);
+  const auto pool = make_pool(8 * pool_granule);
   std::array<std::mutex, threads> locks;
   std::array<detail::buffer_ref, threads> handed;  // each under its lock
   std::atomic<int> in_two_hands{0};
@@ -140,7 +140,7 @@ TEST(MemoryPool, ABufferHasOneOwnerHoweverManyThreadsLetGoOfIt) {
       all.emplace_back([&, t] {
         const auto mark = static_cast<std::byte>(t + 1);
         for (int i = 0; i < each; ++i) {
-          auto fresh = pool->allocate(granule, 1);
+          auto fresh = pool->allocate(pool_granule, 1);
           if (!fresh) continue;
           std::byte* const content = (*fresh)->address;
           // Plain: the last owner's stores must be over.
@@ -167,10 +167,10 @@ TEST(MemoryPool, RefusesMoreThanItsLimitWithoutOverflow) {
 }
 
 TEST(MemoryPool, GivesAllThatItHasToOneBuffer) {
-  const auto pool = make_pool(17 * granule);
-  auto all = pool->allocate(17 * granule, 1);
+  const auto pool = make_pool(17 * pool_granule);
+  auto all = pool->allocate(17 * pool_granule, 1);
   ASSERT_TRUE(all) << all.error().message;
-  EXPECT_EQ(pool->statistics().used_bytes, 17 * granule);
+  EXPECT_EQ(pool->statistics().used_bytes, 17 * pool_granule);
 }
 
 TEST(MemoryPool, BuffersStartAtGranulesWithinTheirSpaceAndRememberTheirOrigin) {
@@ -178,29 +178,29 @@ TEST(MemoryPool, BuffersStartAtGranulesWithinTheirSpaceAndRememberTheirOrigin) {
   const auto b = pool->allocate(100, 7);
   ASSERT_TRUE(b);
   const detail::buffer& buffer = *b->get();
-  EXPECT_EQ(buffer.offset % granule, 0u);
+  EXPECT_EQ(buffer.offset % pool_granule, 0u);
   EXPECT_EQ(buffer.address, pool->base() + buffer.offset);
   EXPECT_EQ(buffer.bytes, 100u);
-  EXPECT_EQ(buffer.capacity_bytes, granule);
+  EXPECT_EQ(buffer.capacity_bytes, pool_granule);
   EXPECT_EQ(buffer.generation, 7u);
   EXPECT_EQ(buffer.space, memory_space::device);
 }
 
 TEST(MemoryPool, CountsUseAndPeak) {
   const auto pool = make_pool();
-  auto a = pool->allocate(granule, 1);
-  auto b = pool->allocate(granule, 1);
+  auto a = pool->allocate(pool_granule, 1);
+  auto b = pool->allocate(pool_granule, 1);
   *a = detail::buffer_ref();
   const pool_statistics s = pool->statistics();
-  EXPECT_EQ(s.used_bytes, granule);
-  EXPECT_EQ(s.peak_bytes, 2 * granule);
+  EXPECT_EQ(s.used_bytes, pool_granule);
+  EXPECT_EQ(s.peak_bytes, 2 * pool_granule);
   EXPECT_EQ(s.buffers, 1u);
-  EXPECT_EQ(s.limit_bytes, 16 * granule);
+  EXPECT_EQ(s.limit_bytes, 16 * pool_granule);
 }
 
 TEST(MemoryPool, ABufferIsGivenBackWithItsLastReferenceOnly) {
   const auto pool = make_pool();
-  auto a = pool->allocate(granule, 1);
+  auto a = pool->allocate(pool_granule, 1);
   detail::buffer_ref copy = *a;
   *a = detail::buffer_ref();
   EXPECT_EQ(pool->statistics().buffers, 1u);
@@ -211,12 +211,12 @@ TEST(MemoryPool, ABufferIsGivenBackWithItsLastReferenceOnly) {
 TEST(MemoryPool, BuffersOutliveThePoolsOwner) {
   auto pool = make_pool();
   const std::weak_ptr<memory_pool> watched = pool;
-  auto buffer = std::optional(pool->allocate(granule, 1).value());
+  auto buffer = std::optional(pool->allocate(pool_granule, 1).value());
   std::byte* const address = (*buffer)->address;
   pool->close();
   pool.reset();
   ASSERT_FALSE(watched.expired());
-  std::memset(address, 5, granule);
+  std::memset(address, 5, pool_granule);
   buffer.reset();
   EXPECT_TRUE(watched.expired()) << "the pool outlives its last buffer";
 }
@@ -229,8 +229,8 @@ TEST(MemoryPool, AClosedPoolRefusesNewBuffers) {
 
 TEST(MemoryPool, TrimEmptiesWhatNobodyUsesAndNothingElse) {
   const auto pool = make_pool();
-  auto kept = pool->allocate(granule, 1);
-  auto dropped = pool->allocate(granule, 1);
+  auto kept = pool->allocate(pool_granule, 1);
+  auto dropped = pool->allocate(pool_granule, 1);
   std::byte* const old = (*dropped)->address;
   (*kept)->address[0] = std::byte{1};
   old[0] = std::byte{2};
@@ -241,17 +241,17 @@ TEST(MemoryPool, TrimEmptiesWhatNobodyUsesAndNothingElse) {
 }
 
 TEST(MemoryPool, AFrozenBufferIsNotHandedOutAgainBeforeItIsThawed) {
-  const auto pool = make_pool(granule);
+  const auto pool = make_pool(pool_granule);
   detail::buffer_ref waiting;
   pool->on_frozen_unused([&](detail::buffer_ref unused) { waiting = std::move(unused); });
-  auto frozen = pool->allocate(granule, 1);
+  auto frozen = pool->allocate(pool_granule, 1);
   (*frozen)->state.fetch_or(buffer_frozen);
   *frozen = detail::buffer_ref();
   ASSERT_TRUE(waiting);
-  EXPECT_FALSE(pool->allocate(granule, 1));
+  EXPECT_FALSE(pool->allocate(pool_granule, 1));
   waiting->state.fetch_and(~std::uint32_t{buffer_frozen});
   waiting = detail::buffer_ref();
-  EXPECT_TRUE(pool->allocate(granule, 1));
+  EXPECT_TRUE(pool->allocate(pool_granule, 1));
 }
 
 TEST(MemoryPool, ForgetsWhatIsUndefinedInABufferThatIsGivenBack) {

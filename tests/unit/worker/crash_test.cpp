@@ -1,6 +1,7 @@
 #include "worker/process/crash.hpp"
 
 #include "os/shared_memory.hpp"
+#include "under_sanitizers.hpp"
 
 #include <troupe/plugin/work_owner.hpp>
 
@@ -17,6 +18,7 @@ namespace {
 
 // Whichever comes first, its report is whole: the other one does not end the process before.
 TEST(Crash, OfTwoThreadsAtOnceLeavesTheReportOfOne) {
+  if (test::under_sanitizers) GTEST_SKIP() << "they handle SIGSEGV themselves";
   constexpr std::size_t bytes = sizeof(wire::crash_report);
   const auto memory = os::create_shared_memory("crash-test", bytes).value();
   const auto pages = os::map(memory, bytes, os::protection::read_write).value();

@@ -1,5 +1,6 @@
 #include "base/spin_wait.hpp"
 #include "stream_stage.hpp"
+#include "under_sanitizers.hpp"
 
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -11,15 +12,7 @@ namespace {
 
 using namespace testing_worker;
 
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
-constexpr std::uint64_t scale = 1;
-#else
-constexpr std::uint64_t scale = 5;
-#endif
-#else
-constexpr std::uint64_t scale = 5;
-#endif
+constexpr std::uint64_t scale = test::under_sanitizers ? 1 : 5;
 
 /// Counts in a cell that it updates, and takes as long as it is told.
 struct raise {
