@@ -67,7 +67,7 @@ result<void> run_trsm_batched(const blas::trsm_batched& r, lane_context&) {
   return {};
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations batched_operations([](operation_table& table) {
   table.add<blas::gemm_strided_batched>(run_gemm_strided_batched, effort::by_size);
   table.add<blas::gemm_batched>(run_gemm_batched, effort::by_size);
   table.add<blas::gemm_grouped>(run_gemm_grouped, effort::by_size);

@@ -141,7 +141,7 @@ result<void> run_geqrf(const blas::geqrf_batched& r, lane_context& lane) {
   return done;
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations batched_factor_operations([](operation_table& table) {
   table.add<blas::getrf_batched>(run_getrf, effort::by_size);
   table.add<blas::getrs_batched>(run_getrs, effort::by_size);
   table.add<blas::getri_batched>(run_getri, effort::by_size);

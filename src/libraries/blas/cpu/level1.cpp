@@ -115,7 +115,7 @@ result<void> run_swap(const blas::swap& r, lane_context&) {
   return {};
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations level1_operations([](operation_table& table) {
   table.add<blas::axpy>(run_axpy, effort::by_size);
   table.add<blas::axpby>(run_axpby, effort::by_size);
   table.add<blas::scal>(run_scal, effort::by_size);

@@ -161,7 +161,7 @@ result<std::int64_t> run_iamin(const blas::iamin& r, lane_context&) {
   return answer_index(index, r.result);
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations level1_reductions_operations([](operation_table& table) {
   table.add<blas::dot>(run_dot, effort::by_size);
   table.add<blas::dsdot>(run_dsdot, effort::by_size);
   table.add<blas::sdsdot>(run_sdsdot, effort::by_size);

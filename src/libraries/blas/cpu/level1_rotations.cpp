@@ -67,7 +67,7 @@ result<void> run_rotmg(const blas::rotmg& r, lane_context&) {
   return {};
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations level1_rotations_operations([](operation_table& table) {
   table.add<blas::rot>(run_rot, effort::by_size);
   table.add<blas::rotg>(run_rotg, effort::by_size);
   table.add<blas::rotm>(run_rotm, effort::by_size);

@@ -88,7 +88,7 @@ void multiply(const matrix_vector_product& p) {
 
 namespace {
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations level2_operations([](operation_table& table) {
   table.add<blas::gemv>(run_gemv, effort::by_size);
   table.add<blas::ger>(run_ger, effort::by_size);
   table.add<blas::geru>(run_geru, effort::by_size);

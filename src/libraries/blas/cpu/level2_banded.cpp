@@ -83,7 +83,7 @@ result<void> run_tbsv(const blas::tbsv& r, lane_context&) {
   return {};
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations level2_banded_operations([](operation_table& table) {
   table.add<blas::gbmv>(run_gbmv, effort::by_size);
   table.add<blas::sbmv>(run_sbmv, effort::by_size);
   table.add<blas::hbmv>(run_hbmv, effort::by_size);

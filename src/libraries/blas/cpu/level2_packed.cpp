@@ -91,7 +91,7 @@ result<void> run_tpsv(const blas::tpsv& r, lane_context&) {
   return {};
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations level2_packed_operations([](operation_table& table) {
   table.add<blas::spmv>(run_spmv, effort::by_size);
   table.add<blas::hpmv>(run_hpmv, effort::by_size);
   table.add<blas::spr>(run_spr, effort::by_size);

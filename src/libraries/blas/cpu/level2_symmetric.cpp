@@ -111,7 +111,7 @@ result<void> run_her2(const blas::her2& r, lane_context&) {
   return {};
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations level2_symmetric_operations([](operation_table& table) {
   table.add<blas::symv>(run_symv, effort::by_size);
   table.add<blas::hemv>(run_hemv, effort::by_size);
   table.add<blas::syr>(run_syr, effort::by_size);

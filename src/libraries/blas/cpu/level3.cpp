@@ -148,7 +148,7 @@ result<void> multiply(const product& p, const std::byte* a, const std::byte* b, 
 
 namespace {
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations level3_operations([](operation_table& table) {
   table.add<blas::gemm>(run_gemm, effort::by_size);
   table.add<blas::geam>(run_geam, effort::by_size);
   table.add<blas::dgmm>(run_dgmm, effort::by_size);

@@ -126,7 +126,7 @@ result<void> run_her2k(const blas::her2k& r, lane_context&) {
   return {};
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations level3_symmetric_operations([](operation_table& table) {
   table.add<blas::symm>(run_symm, effort::by_size);
   table.add<blas::hemm>(run_hemm, effort::by_size);
   table.add<blas::syrk>(run_syrk, effort::by_size);

@@ -55,7 +55,7 @@ result<void> run_gemmt(const blas::gemmt& r, lane_context& lane) {
       });
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations level3_triangular_operations([](operation_table& table) {
   table.add<blas::trmm>(run_trmm, effort::by_size);
   table.add<blas::trsm>(run_trsm, effort::by_size);
   table.add<blas::gemmt>(run_gemmt, effort::by_size);

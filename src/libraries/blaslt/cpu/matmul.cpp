@@ -289,7 +289,7 @@ result<void> run_matmul(const matmul& r, lane_context& lane) {
 
 namespace {
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations matmul_operations([](operation_table& table) {
   table.add<matmul>(run_matmul, effort::by_size);
 });
 

@@ -6,7 +6,7 @@
 namespace troupe::cpu {
 namespace {
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations attention_operations([](operation_table& table) {
   table.add(&attention::forward);
   table.add(&attention::backward);
 });

@@ -436,7 +436,7 @@ result<void> differentiate(const dnn::batch_norm_backward& r, lane_context& lane
   });
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations batch_norm_operations([](operation_table& table) {
   table.add<dnn::batch_norm_training>(train, effort::by_size);
   table.add<dnn::batch_norm_inference>(infer, effort::by_size);
   table.add<dnn::batch_norm_backward>(differentiate, effort::by_size);

@@ -43,7 +43,7 @@ result<void> run_transposed(const dnn::convolution_transposed& r, lane_context& 
   return run(onednn_backward_data, convolve_backward, c, epilogue_of(r), lane);
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations convolution_operations([](operation_table& table) {
   table.add<dnn::convolution_forward>(run_convolution, effort::by_size);
   table.add<dnn::convolution_backward_data>(run_backward_data, effort::by_size);
   table.add<dnn::convolution_backward_filter>(run_backward_filter, effort::by_size);

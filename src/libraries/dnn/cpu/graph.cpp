@@ -51,7 +51,7 @@ result<dnn::graph_run> run_graph(const dnn::graph& r, lane_context& lane) {
   return dnn::graph_run{.pieces = std::ssize(what.pieces), .by = what.by};
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations graph_operations([](operation_table& table) {
   table.add<dnn::graph>(run_graph, effort::by_size);
 });
 

@@ -34,7 +34,7 @@ result<void> run(const dnn::kv_append& r, lane_context&) {
   return {};
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations kv_append_operations([](operation_table& table) {
   table.add<dnn::kv_append>(run, effort::by_size);
 });
 

@@ -152,7 +152,7 @@ result<void> backward(const dnn::lrn_backward& r, lane_context& lane) {
       r.x.type(), [&]<class T>(T) { return responses<T>(r, r.x, r.dy, r.dx).run(lane); });
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations lrn_operations([](operation_table& table) {
   table.add<dnn::lrn_forward>(forward, effort::by_size);
   table.add<dnn::lrn_backward>(backward, effort::by_size);
 });

@@ -57,7 +57,7 @@ result<void> average_backward(const R& r, lane_context& lane) {
   return pool(r, [&](const auto& p) { return p.average_backward(lane); });
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations pooling_operations([](operation_table& table) {
   table.add<dnn::max_pool_forward>(max_forward, effort::by_size);
   table.add<dnn::max_pool_backward>(max_backward, effort::by_size);
   table.add<dnn::average_pool_forward>(average_forward, effort::by_size);

@@ -29,7 +29,7 @@ result<void> backward(const dnn::resample_backward& r, lane_context& lane) {
   });
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations resample_operations([](operation_table& table) {
   table.add<dnn::resample_forward>(forward, effort::by_size);
   table.add<dnn::resample_backward>(backward, effort::by_size);
 });

@@ -10,7 +10,7 @@ result<dnn::rnn_byte_counts> sizes(const dnn::rnn_sizes& r, lane_context&) {
                               .reserve = rnn::reserve_bytes(r)};
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations rnn_operations([](operation_table& table) {
   table.add<dnn::rnn_sizes>(sizes, effort::by_size);
   table.add<dnn::rnn_forward>(rnn::forward, effort::by_size);
   table.add<dnn::rnn_backward_data>(rnn::backward_data, effort::by_size);

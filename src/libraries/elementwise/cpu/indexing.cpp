@@ -115,7 +115,7 @@ result<void> run_cumulate(const elementwise::cumulate& q, lane_context&) {
   return {};
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations indexing_operations([](operation_table& table) {
   table.add<elementwise::gather_rows>(run_gather, effort::by_size);
   table.add<elementwise::gather_rows_backward>(run_gradient, effort::by_size);
   table.add<elementwise::scatter_rows>(run_scatter, effort::by_size);

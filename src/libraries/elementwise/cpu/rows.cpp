@@ -5,7 +5,7 @@
 namespace troupe::cpu {
 namespace {
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations rows_operations([](operation_table& table) {
   table.add<elementwise::rows>(run_elementwise, effort::by_size);
 });
 

@@ -13,7 +13,7 @@ result<void> run_c2r(const fft::c2r& r, lane_context& lane) {
   return transform_all(fft::transform_of(r), fft::request_fields::of(r), lane);
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations real_transforms_operations([](operation_table& table) {
   table.add<fft::r2c>(run_r2c, effort::by_size);
   table.add<fft::c2r>(run_c2r, effort::by_size);
 });

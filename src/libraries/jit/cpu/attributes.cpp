@@ -13,7 +13,7 @@ result<jit::kernel_occupancy> ask_occupancy(const jit::occupancy&, lane_context&
   return no_kernels();
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations attributes_operations([](operation_table& table) {
   table.add<jit::attributes>(ask_attributes, effort::by_size);
   table.add<jit::occupancy>(ask_occupancy, effort::by_size);
 });

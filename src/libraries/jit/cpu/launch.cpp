@@ -8,7 +8,7 @@ namespace {
 
 result<void> run_launch(const jit::launch&, lane_context&) { return no_kernels(); }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations launch_operations([](operation_table& table) {
   table.add<jit::launch>(run_launch, effort::by_size);
 });
 

@@ -82,7 +82,7 @@ result<void> run_convert(const memory::convert& r, lane_context&) {
   return {};
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations convert_operations([](operation_table& table) {
   table.add<memory::convert>(run_convert, effort::by_size);
 });
 

@@ -101,7 +101,7 @@ void copy_elements(const any_tensor& source, const any_tensor& target) {
 
 namespace {
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations copy_operations([](operation_table& table) {
   table.add<memory::copy>(run_copy, effort::by_size);
 });
 

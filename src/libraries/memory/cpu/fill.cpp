@@ -60,7 +60,7 @@ result<void> run_set_bytes(const memory::set_bytes& r, lane_context&) {
   return {};
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations fill_operations([](operation_table& table) {
   table.add<memory::fill>(run_fill, effort::by_size);
   table.add<memory::set_bytes>(run_set_bytes, effort::by_size);
 });

@@ -55,7 +55,7 @@ result<void> run_range(const primitives::histogram_range& r, lane_context&) {
       primitives::edged_bins(r.edges.data<double>(), r.edges.stride(0), r.counts.extent(0)));
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations histograms_operations([](operation_table& table) {
   table.add<primitives::histogram_even>(run_even, effort::by_size);
   table.add<primitives::histogram_range>(run_range, effort::by_size);
 });

@@ -135,7 +135,7 @@ result<void> run_segmented_reduce(const primitives::segmented_reduce& r, lane_co
   });
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations reductions_operations([](operation_table& table) {
   table.add<primitives::reduce>(run_reduce, effort::by_size);
   table.add<primitives::argmin>(run_argmin, effort::by_size);
   table.add<primitives::argmax>(run_argmax, effort::by_size);

@@ -53,7 +53,7 @@ result<void> run_scan(const primitives::scan& r, lane_context&) {
   return {};
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations scans_operations([](operation_table& table) {
   table.add<primitives::scan>(run_scan, effort::by_size);
 });
 

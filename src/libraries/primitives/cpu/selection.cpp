@@ -108,7 +108,7 @@ result<std::int64_t> run_run_length(const primitives::run_length& r, lane_contex
   });
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations selection_operations([](operation_table& table) {
   table.add<primitives::select>(run_select, effort::by_size);
   table.add<primitives::partition>(run_partition, effort::by_size);
   table.add<primitives::unique>(run_unique, effort::by_size);

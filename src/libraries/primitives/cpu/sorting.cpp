@@ -128,7 +128,7 @@ result<void> run_segmented_sort(const primitives::segmented_sort& r, lane_contex
   });
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations sorting_operations([](operation_table& table) {
   table.add<primitives::sort>(run_sort, effort::by_size);
   table.add<primitives::sort_pairs>(run_sort_pairs, effort::by_size);
   table.add<primitives::segmented_sort>(run_segmented_sort, effort::by_size);

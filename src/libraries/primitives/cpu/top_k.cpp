@@ -62,7 +62,7 @@ result<void> run_top_k(const primitives::top_k& r, lane_context& lane) {
   return with_key(r.x.type(), [&]<class Key>(Key) { return find_top<Key>(r, lane); });
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations top_k_operations([](operation_table& table) {
   table.add<primitives::top_k>(run_top_k, effort::by_size);
 });
 

@@ -7,7 +7,7 @@ namespace troupe::cpu {
 
 namespace {
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations bits_operations([](operation_table& table) {
   table.add<rng::bits>(draw_request<rng::bits>, effort::by_size);
 });
 

@@ -7,7 +7,7 @@ namespace troupe::cpu {
 
 namespace {
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations continuous_operations([](operation_table& table) {
   table.add<rng::uniform>(draw_request<rng::uniform>, effort::by_size);
   table.add<rng::normal>(draw_request<rng::normal>, effort::by_size);
   table.add<rng::log_normal>(draw_request<rng::log_normal>, effort::by_size);

@@ -31,7 +31,7 @@ result<void> run_discrete(const rng::discrete& r, lane_context& lane) {
   return {};
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations discrete_operations([](operation_table& table) {
   table.add<rng::integers>(draw_request<rng::integers>, effort::by_size);
   table.add<rng::bernoulli>(draw_request<rng::bernoulli>, effort::by_size);
   table.add<rng::poisson>(draw_request<rng::poisson>, effort::by_size);

@@ -41,7 +41,7 @@ result<void> run_permutation(const rng::permutation& r, lane_context& lane) {
   return {};
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations permutation_operations([](operation_table& table) {
   table.add<rng::permutation>(run_permutation, effort::by_size);
 });
 

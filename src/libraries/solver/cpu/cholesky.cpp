@@ -155,7 +155,7 @@ result<void> run_posv(const solver::posv& r, lane_context& lane) {
   return with_classic_type(r.a.type(), [&]<class T>(T) { return posv<T>(r, lane); });
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations cholesky_operations([](operation_table& table) {
   table.add<solver::potrf>(run_potrf, effort::by_size);
   table.add<solver::potrs>(run_potrs, effort::by_size);
   table.add<solver::potri>(run_potri, effort::by_size);

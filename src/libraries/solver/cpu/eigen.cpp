@@ -99,7 +99,9 @@ result<void> run_eig(const solver::eig& r, lane_context& lane) {
   return with_classic_type(r.a.type(), [&]<class T>(T) { return eig<T>(r, lane); });
 }
 
-const plugin_operations operations([](operation_table& table) { table.add<solver::eig>(run_eig); });
+const plugin_operations eigen_operations([](operation_table& table) {
+  table.add<solver::eig>(run_eig);
+});
 
 }  // namespace
 }  // namespace troupe::cpu

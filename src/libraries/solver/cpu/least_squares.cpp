@@ -140,7 +140,7 @@ result<void> run_gels(const solver::gels& r, lane_context& lane) {
   return with_classic_type(r.a.type(), [&]<class T>(T) { return gels<T>(r, lane); });
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations least_squares_operations([](operation_table& table) {
   table.add<solver::gels>(run_gels, effort::by_size);
 });
 

@@ -151,7 +151,7 @@ result<void> run_gesv(const solver::gesv& r, lane_context& lane) {
   return with_classic_type(r.a.type(), [&]<class T>(T) { return gesv<T>(r, lane); });
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations lu_operations([](operation_table& table) {
   table.add<solver::getrf>(run_getrf, effort::by_size);
   table.add<solver::getrs>(run_getrs, effort::by_size);
   table.add<solver::getri>(run_getri, effort::by_size);

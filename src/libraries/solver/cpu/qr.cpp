@@ -110,7 +110,7 @@ result<void> run_ormqr(const solver::ormqr& r, lane_context& lane) {
   return with_classic_type(r.qr.type(), [&]<class T>(T) { return ormqr<T>(r, lane); });
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations qr_operations([](operation_table& table) {
   table.add<solver::geqrf>(run_geqrf, effort::by_size);
   table.add<solver::orgqr>(run_orgqr, effort::by_size);
   table.add<solver::ormqr>(run_ormqr, effort::by_size);

@@ -187,7 +187,7 @@ result<void> run_gesv_refined(const solver::gesv_refined& r, lane_context& lane)
   return r.a.type() == dtype::f64 ? gesv_refined<double>(r, lane) : gesv_refined<c128>(r, lane);
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations refined_operations([](operation_table& table) {
   table.add<solver::gesv_refined>(run_gesv_refined, effort::by_size);
 });
 

@@ -7,7 +7,7 @@ namespace troupe::cpu {
 namespace {
 
 // Their time depends on the pattern more than on how many elements there are.
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations sparse_direct_operations([](operation_table& table) {
   table.add<solver::sparse_cholesky>(
       [](const solver::sparse_cholesky& r, lane_context&) { return solve_cholesky(r); });
   table.add<solver::sparse_lu>(

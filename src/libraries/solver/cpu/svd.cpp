@@ -230,7 +230,9 @@ result<void> run_svd(const solver::svd& r, lane_context& lane) {
   });
 }
 
-const plugin_operations operations([](operation_table& table) { table.add<solver::svd>(run_svd); });
+const plugin_operations svd_operations([](operation_table& table) {
+  table.add<solver::svd>(run_svd);
+});
 
 }  // namespace
 }  // namespace troupe::cpu

@@ -270,7 +270,7 @@ result<void> run_eigh_generalised(const solver::eigh_generalised& r, lane_contex
   return with_classic_type(r.a.type(), [&]<class T>(T) { return eigh_generalised<T>(r, lane); });
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations symmetric_eigen_operations([](operation_table& table) {
   table.add<solver::eigh>(run_eigh);
   table.add<solver::eigh_generalised>(run_eigh_generalised);
 });

@@ -46,7 +46,7 @@ result<void> run_trtri(const solver::trtri& r, lane_context& lane) {
   return with_classic_type(r.a.type(), [&]<class T>(T) { return trtri<T>(r, lane); });
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations triangular_operations([](operation_table& table) {
   table.add<solver::trtri>(run_trtri, effort::by_size);
 });
 

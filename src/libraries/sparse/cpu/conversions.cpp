@@ -157,7 +157,7 @@ result<std::int64_t> run_convert(const sparse::convert& r, lane_context&) {
   return to.finish(r.nnz);
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations conversions_operations([](operation_table& table) {
   table.add<sparse::from_dense>(run_from_dense, effort::by_size);
   table.add<sparse::to_dense>(run_to_dense, effort::by_size);
   table.add<sparse::convert>(run_convert, effort::by_size);

@@ -278,7 +278,7 @@ result<void> run_sddmm(const sparse::sddmm& r, lane_context&) {
   });
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations products_operations([](operation_table& table) {
   table.add<sparse::spmv>(run_spmv, effort::by_size);
   table.add<sparse::spmm>(run_spmm, effort::by_size);
   table.add<sparse::sddmm>(run_sddmm, effort::by_size);

@@ -148,7 +148,7 @@ result<std::int64_t> run_size(const sparse::spgemm_size& r, lane_context& lane) 
   return count;
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations sparse_products_operations([](operation_table& table) {
   table.add<sparse::spgemm>(run_spgemm, effort::by_size);
   table.add<sparse::spgemm_size>(run_size, effort::by_size);
 });

@@ -88,7 +88,7 @@ result<void> run_matmul_2_4(const sparse::structured_matmul& r, lane_context& la
   return run_matmul(sparse::as_dense(r), lane);
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations structured_operations([](operation_table& table) {
   table.add<sparse::structured_prune>(run_prune);
   table.add<sparse::structured_check>(run_check);
   table.add<sparse::structured_compress>(run_compress);

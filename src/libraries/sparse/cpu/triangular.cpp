@@ -130,7 +130,7 @@ result<void> run_solve(const R& r, lane_context& lane) {
   }
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations triangular_operations([](operation_table& table) {
   table.add<sparse::spsv>(run_solve<sparse::spsv>, effort::by_size);
   table.add<sparse::spsm>(run_solve<sparse::spsm>, effort::by_size);
 });

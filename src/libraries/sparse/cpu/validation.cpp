@@ -10,7 +10,7 @@ result<void> run_validate(const sparse::validate& r, lane_context&) {
   return check_pattern(r.a, sparse::pattern_claim::order);
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations validation_operations([](operation_table& table) {
   table.add<sparse::validate>(run_validate, effort::by_size);
 });
 

@@ -93,7 +93,7 @@ result<void> run_rot(const sparse::rot& r, lane_context&) {
   });
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations vectors_operations([](operation_table& table) {
   table.add<sparse::spvv>(run_spvv, effort::by_size);
   table.add<sparse::axpby>(run_axpby, effort::by_size);
   table.add<sparse::gather>(run_gather, effort::by_size);

@@ -5,7 +5,7 @@
 namespace troupe::cpu {
 namespace {
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations combine_operations([](operation_table& table) {
   table.add<tensors::permute>(run_tensors, effort::by_size);
   table.add<tensors::unary>(run_tensors, effort::by_size);
   table.add<tensors::binary>(run_tensors, effort::by_size);

@@ -5,7 +5,7 @@
 namespace troupe::cpu {
 namespace {
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations contract_operations([](operation_table& table) {
   table.add<tensors::contract>(run_tensors, effort::by_size);
   table.add<tensors::einsum>(run_tensors, effort::by_size);
 });

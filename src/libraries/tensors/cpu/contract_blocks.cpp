@@ -5,7 +5,7 @@
 namespace troupe::cpu {
 namespace {
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations contract_blocks_operations([](operation_table& table) {
   table.add<tensors::contract_blocks>(run_tensors, effort::by_size);
 });
 

@@ -5,7 +5,7 @@
 namespace troupe::cpu {
 namespace {
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations reduce_operations([](operation_table& table) {
   table.add<tensors::reduce>(run_tensors, effort::by_size);
 });
 
