@@ -329,8 +329,10 @@ error supervisor::why_unknown(const request_type& type) const {
   std::error_code failed;
   if (!fs::exists(plugin, failed)) {
     return error{.code = errc::library_missing,
-                 .message = fmt::format("library {} is not installed: there is no plugin {}",
-                                        library, plugin.string()),
+                 .message = fmt::format(
+                     "library {} is not installed: there is no plugin {}, and {} was built without "
+                     "it; build Troupe with {} in TROUPE_EXECUTORS, or without that option",
+                     library, plugin.string(), backend.filename().string(), library),
                  .library = library};
   }
   return error{.code = errc::unsupported,
