@@ -1,9 +1,13 @@
 #!/usr/bin/env bash
-# headers_test.sh COMPILER INCLUDE_DIR: every public header compiles alone, included twice, without
-# a warning, and names no third-party header. Also prints how long each takes to include.
+# headers_test.sh COMPILER INCLUDE_DIR [umbrellas]: every public header compiles alone, included
+# twice, without a warning, and names no third-party header. Prints how long each takes to include.
+#
+# With `umbrellas` only those that programs include first, troupe/*.hpp; `./dev check` takes all.
 set -euo pipefail
 
 compiler=$1 include=$2
+depth=()
+[[ ${3:-} != umbrellas ]] || depth=(-maxdepth 1)
 flags=(-std=c++20 -fsyntax-only -Wall -Wextra -Wconversion -Wsign-conversion -Wshadow -Werror
        -I "$include" -x c++)
 
@@ -24,7 +28,7 @@ failed=0
 cd "$include"
 while read -r header; do
   check "$header" || failed=1
-done < <(find troupe -name '*.hpp' | sort)
+done < <(find troupe "${depth[@]}" -name '*.hpp' | sort)
 if grep -rnE '#include <(fmt|cuda|cublas|cudnn|boost|gtest|zlib|cblas)' troupe; then
   printf 'FAILED  a public header includes a third-party header\n'
   failed=1
