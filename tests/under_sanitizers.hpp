@@ -1,7 +1,7 @@
 #pragma once
 
-/// 1 where the address or the thread sanitizer watches: all takes several times as long, memory that
-/// is let go stays resident, and the sanitizer brings an allocator and a handler of SIGSEGV.
+/// 1 where the address or the thread sanitizer watches: all takes several times as long, memory
+/// that is let go stays resident, and the sanitizer brings an allocator and a handler of SIGSEGV.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define TROUPE_UNDER_SANITIZERS 1
 #elif defined(__has_feature)

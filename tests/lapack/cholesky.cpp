@@ -113,4 +113,5 @@ using troupe::lapack::integer;
     troupe::lapack::trtri(#p "trtri_", uplo, diag, n, a, lda, info);                      \
   }
 TROUPE_LAPACK_ALL(TROUPE_DEFINE)
+#undef TROUPE_DEFINE
 // NOLINTEND(bugprone-macro-parentheses)

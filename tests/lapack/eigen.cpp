@@ -127,4 +127,5 @@ TROUPE_DEFINE(double, d)
   }
 TROUPE_DEFINE(float, c)
 TROUPE_DEFINE(double, z)
+#undef TROUPE_DEFINE
 // NOLINTEND(bugprone-macro-parentheses)

@@ -106,4 +106,5 @@ TROUPE_DEFINE(float, float, s, gelss, (), ())
 TROUPE_DEFINE(double, double, d, gelss, (), ())
 TROUPE_DEFINE(std::complex<float>, float, c, gelss, (, float* rwork), (, rwork))
 TROUPE_DEFINE(std::complex<double>, double, z, gelss, (, double* rwork), (, rwork))
+#undef TROUPE_DEFINE
 // NOLINTEND(bugprone-macro-parentheses)

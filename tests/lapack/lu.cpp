@@ -136,4 +136,5 @@ TROUPE_LAPACK_ALL(TROUPE_DEFINE)
   }
 TROUPE_DEFINE(double, float, ds, (), ())
 TROUPE_DEFINE(std::complex<double>, std::complex<float>, zc, (, double* rwork), (, rwork))
+#undef TROUPE_DEFINE
 // NOLINTEND(bugprone-macro-parentheses)

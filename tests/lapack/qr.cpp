@@ -88,4 +88,5 @@ TROUPE_DEFINE(float, s, or)
 TROUPE_DEFINE(double, d, or)
 TROUPE_DEFINE(std::complex<float>, c, un)
 TROUPE_DEFINE(std::complex<double>, z, un)
+#undef TROUPE_DEFINE
 // NOLINTEND(bugprone-macro-parentheses)

@@ -147,4 +147,5 @@ TROUPE_DEFINE(std::complex<float>, float, c, rwork, (, float* rwork, const integ
               (, rwork, lrwork))
 TROUPE_DEFINE(std::complex<double>, double, z, rwork, (, double* rwork, const integer* lrwork),
               (, rwork, lrwork))
+#undef TROUPE_DEFINE
 // NOLINTEND(bugprone-macro-parentheses)

@@ -274,4 +274,5 @@ TROUPE_DEFINE(std::complex<float>, float, c, he, (, float* rwork, const integer*
               (, rwork, lrwork))
 TROUPE_DEFINE(std::complex<double>, double, z, he, (, double* rwork, const integer* lrwork),
               (, rwork, lrwork))
+#undef TROUPE_DEFINE
 // NOLINTEND(bugprone-macro-parentheses)
