@@ -1,5 +1,5 @@
+#include "backend/cuda/context/call_frame.hpp"
 #include "backend/cuda/context/failure.hpp"
-#include "backend/cuda/context/pieces.hpp"
 #include "libraries/dnn/cuda/attention/attention_case.hpp"
 #include "libraries/dnn/cuda/attention/checked_contents.hpp"
 #include "libraries/dnn/cuda/attention/masked_out.hpp"
@@ -28,21 +28,18 @@ bool is_result(std::size_t operand, bool backward) noexcept {
 class attention_run {
  public:
   attention_run(const attention_case& what, lane& where, compiled_plan& plan) noexcept
-      : what_(what), where_(where), plan_(plan), contents_(what, all_) {}
+      : what_(what), where_(where), plan_(plan), frame_(where), contents_(frame_, what) {}
 
   [[nodiscard]] result<void> operator()() {
-    const std::size_t plan_at = all_.add(static_cast<std::int64_t>(plan_.workspace_bytes()));
     for (std::size_t i = 0; i < number::operand_count; ++i) {
       if (what_.is_staged(i)) {
-        offsets_[i] = all_.add(bytes_of(what_.staged_extents(i), what_.operand(i).type()));
+        made_[i] = frame_.bytes(bytes_of(what_.staged_extents(i), what_.operand(i).type()));
       } else if (const std::int64_t bytes = bytes_made(i); bytes > 0) {
-        offsets_[i] = all_.add(bytes);
+        made_[i] = frame_.bytes(bytes);
       }
     }
-    auto memory = where_.workspace(std::max<std::size_t>(all_.bytes(), 1));
-    if (!memory) return std::move(memory).error();
-    base_ = memory->data();
-    if (auto checked = contents_.enqueue(base_, where_.stream()); !checked) return checked;
+    frame_.share(std::max<std::size_t>(plan_.workspace_bytes(), 1));
+    TRY(frame_.begin());
     std::array<std::byte*, number::operand_count> addresses{};
     for (std::size_t i = 0; i < addresses.size(); ++i) {
       const any_tensor& t = what_.operand(i);
@@ -51,23 +48,19 @@ class attention_run {
         continue;
       }
       const bool in_workspace = what_.is_staged(i) || bytes_made(i) > 0;
-      addresses[i] = in_workspace ? base_ + offsets_[i] : t.address();
+      addresses[i] = in_workspace ? made_[i].get() : t.address();
       if (what_.is_staged(i) && !is_result(i, what_.backward())) {
-        if (auto put = stage(i); !put) return put;
+        TRY(stage(i));
       } else if (bytes_made(i) > 0) {
-        if (auto put = make(i); !put) return put;
+        TRY(make(i));
       }
     }
-    auto library = cudnn_of(where_);
-    if (!library) return std::move(library).error();
-    if (auto done = plan_.run(*library, addresses, base_ + plan_at, where_.stream()); !done) {
-      return done;
-    }
+    const auto library = TRY(cudnn_of(where_));
+    TRY(plan_.run(library, addresses, frame_.shared(), where_.stream()));
     for (std::size_t i = 0; i < addresses.size(); ++i) {
       if (!what_.is_staged(i) || !is_result(i, what_.backward())) continue;
-      auto part = staged(i);
-      if (!part) return std::move(part).error();
-      if (auto copied = enqueue_copied(*part, what_.operand(i), where_); !copied) return copied;
+      const auto part = TRY(staged(i));
+      TRY(enqueue_copied(part, what_.operand(i), where_));
     }
     return what_.may_be_masked_out() ? store_masked_out(addresses) : result<void>();
   }
@@ -89,16 +82,16 @@ class attention_run {
           operand == number::seed_at ? what_.seed() : static_cast<std::uint64_t>(what_.offset());
       words = {static_cast<std::uint32_t>(value), static_cast<std::uint32_t>(value >> 32)};
     }
-    return check(enqueue_words(std::span(words).first(factor ? 1 : 2), base_ + offsets_[operand],
-                               where_.stream()),
-                 "store_words");
+    return check(
+        enqueue_words(std::span(words).first(factor ? 1 : 2), made_[operand], where_.stream()),
+        "store_words");
   }
 
   // The elements of a staged operand that are no padding.
   [[nodiscard]] result<any_tensor> staged(std::size_t operand) const {
     const any_tensor& t = what_.operand(operand);
     const any_tensor whole =
-        any_tensor::unowned(base_ + offsets_[operand], t.type(), what_.staged_extents(operand));
+        any_tensor::unowned(made_[operand], t.type(), what_.staged_extents(operand));
     return whole.slice(t.rank() - 1, 0, t.extent(t.rank() - 1));
   }
 
@@ -107,18 +100,13 @@ class attention_run {
     const shape extents = what_.staged_extents(operand);
     if (extents[t.rank() - 1] != t.extent(t.rank() - 1)) {
       const auto bytes = static_cast<std::size_t>(bytes_of(extents, t.type()));
-      if (auto done = check(cudaMemsetAsync(base_ + offsets_[operand], 0, bytes, where_.stream()),
-                            "cudaMemsetAsync");
-          !done) {
-        return done;
-      }
+      TRY(check(cudaMemsetAsync(made_[operand], 0, bytes, where_.stream()), "cudaMemsetAsync"));
     }
-    auto part = staged(operand);
-    if (!part) return std::move(part).error();
+    const auto part = TRY(staged(operand));
     if (operand == number::statistics_at && what_.patches_statistics()) {
-      return enqueue_finite(t, *part, where_);
+      return enqueue_finite(t, part, where_);
     }
-    return enqueue_copied(t, *part, where_);
+    return enqueue_copied(t, part, where_);
   }
 
   // What is beyond a sequence's length, attends to nothing, or is attended by nothing: cuDNN leaves
@@ -187,22 +175,19 @@ class attention_run {
   const attention_case& what_;
   lane& where_;
   compiled_plan& plan_;
-  pieces all_;
+  call_frame frame_;
   checked_contents contents_;
-  std::byte* base_ = nullptr;
-  std::array<std::size_t, number::operand_count> offsets_{};
+  std::array<frame_array<std::byte>, number::operand_count> made_{};  ///< what lies in workspace
 };
 
 result<void> fill_with(const any_tensor& t, std::uint32_t word, lane& where) {
   if (t.null() || t.empty()) return {};
   // Results may have any strides; one element has few.
-  auto room = where.workspace(sizeof(word));
-  if (!room) return std::move(room).error();
-  if (auto put = check(enqueue_words({&word, 1}, room->data(), where.stream()), "store_words");
-      !put) {
-    return put;
-  }
-  const any_tensor one = any_tensor::unowned(room->data(), t.type(), shape({1}));
+  call_frame c(where);
+  const auto room = c.bytes(sizeof(word));
+  TRY(c.begin());
+  TRY(check(enqueue_words({&word, 1}, room, where.stream()), "store_words"));
+  const any_tensor one = any_tensor::unowned(room, t.type(), shape({1}));
   return enqueue_copied(one, t, where);
 }
 
@@ -213,7 +198,7 @@ result<void> run_empty(const attention_case& what, lane& where) {
                  .message = "not offered: attention of e4m3 has no d or d_v of 0"};
   }
   for (const std::size_t at : {number::o_at, number::amax_s_at, number::amax_o_at}) {
-    if (auto done = fill_with(what.operand(at), 0, where); !done) return done;
+    TRY(fill_with(what.operand(at), 0, where));
   }
   return fill_with(what.operand(number::statistics_at), 0xff800000, where);
 }
@@ -224,9 +209,8 @@ result<void> run(const R& r, lane& where) {
   if (auto within = what.within_limits(); !within) return within;
   if (what.by_tiles()) return tiles::run(what, where);
   if (what.empty()) return run_empty(what, where);
-  auto plan = plan_of(what, where);
-  if (!plan) return std::move(plan).error();
-  return attention_run(what, where, **plan)();
+  const auto plan = TRY(plan_of(what, where));
+  return attention_run(what, where, *plan)();
 }
 
 const plugin_operations operations([](operation_table& table) {

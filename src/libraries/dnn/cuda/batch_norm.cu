@@ -1,5 +1,5 @@
+#include "backend/cuda/context/call_frame.hpp"
 #include "backend/cuda/context/executor.hpp"
-#include "backend/cuda/context/pieces.hpp"
 #include "libraries/dnn/cuda/images/channel_sums.cuh"
 
 #include <troupe/dnn/batch_norm.hpp>
@@ -268,15 +268,12 @@ class normalizer {
   [[nodiscard]] std::int64_t parts() const noexcept { return parts_; }
 
   result<void> reserve(int arrays) {
-    pieces layout;
-    const std::size_t numbers =
-        layout.add(arrays * of_.c * static_cast<std::int64_t>(sizeof(real)));
-    const std::size_t sums =
-        layout.add(of_.c * parts_ * static_cast<std::int64_t>(sizeof(moments<real>)));
-    auto room = where_.workspace(layout.bytes());
-    if (!room) return std::move(room).error();
-    numbers_ = {.first = reinterpret_cast<real*>(room->data() + numbers), .channels = of_.c};
-    sums_ = room->data() + sums;
+    call_frame c(where_);
+    const auto numbers = c.array<real>(arrays * of_.c);
+    const auto sums = c.array<moments<real>>(of_.c * parts_);
+    TRY(c.begin());
+    numbers_ = {.first = numbers, .channels = of_.c};
+    sums_ = sums;
     return {};
   }
 
@@ -334,8 +331,8 @@ result<void> train(const dnn::batch_norm_training& r, lane& where) {
   if (r.x.extent(1) == 0) return {};
   return dnn::for_image_type(r.x.type(), [&]<class T>(T) -> result<void> {
     normalizer<T> norm(r.x, {}, r.y, where);
-    if (auto reserved = norm.reserve(3); !reserved) return reserved;
-    if (auto done = norm.template sum<moments>(nullptr); !done) return done;
+    TRY(norm.reserve(3));
+    TRY(norm.template sum<moments>(nullptr));
     const training_numbers numbers{.weight = channel_numbers(r.weight),
                                    .bias = channel_numbers(r.bias),
                                    .mean = channel_numbers(r.mean),
@@ -359,14 +356,10 @@ result<void> infer(const dnn::batch_norm_inference& r, lane& where) {
   return dnn::for_image_type(r.x.type(), [&]<class T>(T) -> result<void> {
     using real = image_real<T>;
     normalizer<T> norm(r.x, {}, r.y, where);
-    if (auto reserved = norm.reserve(3); !reserved) return reserved;
-    if (auto done =
-            launch(take_given<real>, blocks_for(r.x.extent(1)), image_threads, where.stream(),
-                   channel_numbers(r.mean), channel_numbers(r.variance), channel_numbers(r.weight),
-                   channel_numbers(r.bias), static_cast<real>(r.eps), norm.numbers());
-        !done) {
-      return done;
-    }
+    TRY(norm.reserve(3));
+    TRY(launch(take_given<real>, blocks_for(r.x.extent(1)), image_threads, where.stream(),
+               channel_numbers(r.mean), channel_numbers(r.variance), channel_numbers(r.weight),
+               channel_numbers(r.bias), static_cast<real>(r.eps), norm.numbers()));
     return norm.template apply_numbers<false>();
   });
 }
@@ -376,13 +369,10 @@ result<void> differentiate(const dnn::batch_norm_backward& r, lane& where) {
   return dnn::for_image_type(r.x.type(), [&]<class T>(T) -> result<void> {
     using real = image_real<T>;
     normalizer<T> norm(r.x, r.dy, r.dx, where);
-    if (auto reserved = norm.reserve(4); !reserved) return reserved;
-    if (auto done = launch(take_mean<real>, blocks_for(r.x.extent(1)), image_threads,
-                           where.stream(), channel_numbers(r.mean), norm.numbers());
-        !done) {
-      return done;
-    }
-    if (auto done = norm.template sum<products>(norm.numbers().first); !done) return done;
+    TRY(norm.reserve(4));
+    TRY(launch(take_mean<real>, blocks_for(r.x.extent(1)), image_threads, where.stream(),
+               channel_numbers(r.mean), norm.numbers()));
+    TRY(norm.template sum<products>(norm.numbers().first));
     const gradient_numbers numbers{.rstd = channel_numbers(r.rstd),
                                    .weight = channel_numbers(r.weight),
                                    .dweight = channel_numbers(r.dweight),

@@ -1,7 +1,7 @@
 #include "libraries/dnn/cuda/convolution.hpp"
 
+#include "backend/cuda/context/call_frame.hpp"
 #include "backend/cuda/context/failure.hpp"
-#include "backend/cuda/context/pieces.hpp"
 #include "libraries/dnn/cuda/convolution/after_sums.hpp"
 #include "libraries/dnn/cuda/convolution/convolution_case.hpp"
 #include "libraries/dnn/cuda/plan/layout.hpp"
@@ -19,10 +19,10 @@ namespace {
 struct staged_tensor {
   shape extents;
   dtype type{};
-  std::size_t offset = 0;
+  frame_array<std::byte> memory;
 
-  [[nodiscard]] any_tensor at(std::byte* workspace, std::span<const std::int64_t> strides) const {
-    return any_tensor::unowned(workspace + offset, type, extents, strides);
+  [[nodiscard]] any_tensor with(std::span<const std::int64_t> strides) const {
+    return any_tensor::unowned(memory, type, extents, strides);
   }
 };
 
@@ -40,14 +40,12 @@ class convolution_run {
     // Sums that are what is wanted, or that the next pass changes in place.
     const bool direct = form_.fused || (!form_.staged && what_.sums_type(form_) == result_type() &&
                                         (!follows.adds() || follows.nothing()));
-    pieces all;
-    const std::size_t plan_at = all.add(static_cast<std::int64_t>(plan_.workspace_bytes()));
-    staged_tensor first = staged(what_.first(), what_.operand_type(form_), all, form_.staged);
-    staged_tensor second = staged(what_.second(), what_.operand_type(form_), all, form_.staged);
-    staged_tensor sums = staged(what_.result(), what_.sums_type(form_), all, !direct);
-    auto memory = where_.workspace(std::max<std::size_t>(all.bytes(), 1));
-    if (!memory) return std::move(memory).error();
-    std::byte* const base = memory->data();
+    call_frame c(where_);
+    const staged_tensor first = staged(what_.first(), what_.operand_type(form_), c, form_.staged);
+    const staged_tensor second = staged(what_.second(), what_.operand_type(form_), c, form_.staged);
+    const staged_tensor sums = staged(what_.result(), what_.sums_type(form_), c, !direct);
+    c.share(std::max<std::size_t>(plan_.workspace_bytes(), 1));
+    TRY(c.begin());
 
     float alpha = follows.alpha.as<float>();
     float beta = follows.beta.as<float>();
@@ -65,34 +63,30 @@ class convolution_run {
     operands[convolution_case::beta_at] =
         reinterpret_cast<std::byte*>(wide ? static_cast<void*>(&wide_beta) : &beta);
     if (form_.staged) {
-      if (auto put = stage(what_.first(), first, base); !put) return put;
-      if (auto put = stage(what_.second(), second, base); !put) return put;
-      operands[convolution_case::first_at] = base + first.offset;
-      operands[convolution_case::second_at] = base + second.offset;
+      TRY(stage(what_.first(), first));
+      TRY(stage(what_.second(), second));
+      operands[convolution_case::first_at] = first.memory;
+      operands[convolution_case::second_at] = second.memory;
     }
-    if (!direct) operands[convolution_case::result_at] = base + sums.offset;
+    if (!direct) operands[convolution_case::result_at] = sums.memory;
 
-    auto library = cudnn_of(where_);
-    if (!library) return std::move(library).error();
-    if (auto done = plan_.run(*library, operands, base + plan_at, where_.stream()); !done) {
-      return done;
-    }
+    const auto library = TRY(cudnn_of(where_));
+    TRY(plan_.run(library, operands, c.shared(), where_.stream()));
     if (form_.fused || (direct && follows.nothing())) return {};
     if (direct) return enqueue_after(follows, what_.result(), what_.result(), where_);
-    auto made = form_.staged
-                    ? interior(what_.result(),
-                               sums.at(base, what_.staged_strides(sums.extents.extents(), form_)))
-                    : result<any_tensor>(sums.at(base, what_.result().strides()));
-    if (!made) return std::move(made).error();
-    return enqueue_after(follows, *made, what_.result(), where_);
+    const auto made =
+        TRY(form_.staged ? interior(what_.result(),
+                                    sums.with(what_.staged_strides(sums.extents.extents(), form_)))
+                         : result<any_tensor>(sums.with(what_.result().strides())));
+    return enqueue_after(follows, made, what_.result(), where_);
   }
 
  private:
   [[nodiscard]] dtype result_type() const noexcept { return what_.result().type(); }
 
-  staged_tensor staged(const any_tensor& t, dtype type, pieces& all, bool needed) const {
-    staged_tensor made{.extents = what_.extents_of(t, form_), .type = type};
-    if (needed) made.offset = all.add(bytes_of(made.extents, type));
+  staged_tensor staged(const any_tensor& t, dtype type, call_frame& c, bool needed) const {
+    staged_tensor made{.extents = what_.extents_of(t, form_), .type = type, .memory = {}};
+    if (needed) made.memory = c.bytes(bytes_of(made.extents, type));
     return made;
   }
 
@@ -105,26 +99,19 @@ class convolution_run {
     if (!is_padded(t)) return whole;
     for (int d = 0; d < what_.geometry().space(); ++d) {
       const std::int64_t before = what_.geometry().padding[static_cast<std::size_t>(d)];
-      auto part = whole.slice(d + 2, before, before + t.extent(d + 2));
-      if (!part) return part;
-      whole = *std::move(part);
+      whole = TRY(whole.slice(d + 2, before, before + t.extent(d + 2)));
     }
     return whole;
   }
 
-  [[nodiscard]] result<void> stage(const any_tensor& t, const staged_tensor& to, std::byte* base) {
-    const any_tensor whole = to.at(base, what_.staged_strides(to.extents.extents(), form_));
+  [[nodiscard]] result<void> stage(const any_tensor& t, const staged_tensor& to) {
+    const any_tensor whole = to.with(what_.staged_strides(to.extents.extents(), form_));
     if (is_padded(t)) {
       const auto bytes = static_cast<std::size_t>(bytes_of(to.extents, to.type));
-      if (auto done =
-              check(cudaMemsetAsync(whole.address(), 0, bytes, where_.stream()), "cudaMemsetAsync");
-          !done) {
-        return done;
-      }
+      TRY(check(cudaMemsetAsync(whole.address(), 0, bytes, where_.stream()), "cudaMemsetAsync"));
     }
-    auto part = interior(t, whole);
-    if (!part) return std::move(part).error();
-    return enqueue_copied(t, *part, where_);
+    const auto part = TRY(interior(t, whole));
+    return enqueue_copied(t, part, where_);
   }
 
   const convolution_case& what_;
@@ -150,9 +137,8 @@ template <class R>
 result<void> run(const R& r, lane& where) {
   const convolution_case what(r);
   if (what.empty()) return run_empty(what, where);
-  auto plan = plan_of(what, where);
-  if (!plan) return std::move(plan).error();
-  return convolution_run(what, where, **plan)();
+  const auto plan = TRY(plan_of(what, where));
+  return convolution_run(what, where, *plan)();
 }
 
 const plugin_operations operations([](operation_table& table) {

@@ -1,3 +1,4 @@
+#include "backend/cuda/context/call_frame.hpp"
 #include "backend/cuda/context/executor.hpp"
 #include "backend/cuda/context/failure.hpp"
 #include "backend/cuda/context/turn_timer.hpp"
@@ -55,8 +56,7 @@ class graph_room {
     if (first_ != nullptr) (void)cudaFreeAsync(std::exchange(first_, nullptr), stream_);
     bytes_ = 0;
     void* made = nullptr;
-    if (auto done = check(cudaMallocAsync(&made, bytes, stream_), "cudaMallocAsync"); !done)
-      return std::move(done).error();
+    TRY(check(cudaMallocAsync(&made, bytes, stream_), "cudaMallocAsync"));
     bytes_ = bytes;
     return first_ = static_cast<std::byte*>(made);
   }
@@ -131,13 +131,12 @@ bool prepare(const dnn::graph& r, const std::shared_ptr<kept_blobs>& blobs) {
 }
 
 result<dnn::graph_run> run_plan(graph_case& what, compiled_plan& plan, lane& where) {
-  auto memory = where.workspace(std::max<std::size_t>(plan.workspace_bytes(), 1));
-  if (!memory) return std::move(memory).error();
-  auto library = cudnn_of(where);
-  if (!library) return std::move(library).error();
+  call_frame c(where);
+  c.share(std::max<std::size_t>(plan.workspace_bytes(), 1));
+  TRY(c.begin());
+  const auto library = TRY(cudnn_of(where));
   const auto operands = what.operands();
-  if (auto done = plan.run(*library, operands, memory->data(), where.stream()); !done)
-    return std::move(done).error();
+  TRY(plan.run(library, operands, c.shared(), where.stream()));
   return dnn::graph_run{.pieces = 1, .by = "cudnn " + plan.engine()};
 }
 
@@ -145,14 +144,11 @@ result<dnn::graph_run> run_pieces(const dnn::graph& r, const dnn::lowered_graph&
                                   lane& where) {
   dnn::graph_memory memory(r);
   if (what.room_bytes > 0) {
-    auto room = room_of(where, what.room_bytes);
-    if (!room) return std::move(room).error();
-    memory.first[dnn::graph_memory::room] = *room;
+    memory.first[dnn::graph_memory::room] = TRY(room_of(where, what.room_bytes));
   }
   for (const dnn::piece& one : what.pieces) {
     const dnn::piece here = dnn::placed(one, memory);
-    auto done = std::visit([&](const auto& request) { return run_piece(request, where); }, here);
-    if (!done) return std::move(done).error();
+    TRY(std::visit([&](const auto& request) { return run_piece(request, where); }, here));
   }
   return dnn::graph_run{.pieces = std::ssize(what.pieces), .by = what.by};
 }
@@ -162,20 +158,17 @@ result<dnn::graph_run> run_faster(const dnn::graph& r, const dnn::lowered_graph&
                                   lane& where) {
   dnn::graph_run made;
   const auto run = [&](turn_timer::way way) -> result<void> {
-    auto done =
-        way == turn_timer::way::first ? run_pieces(r, pieces, where) : run_plan(what, plan, where);
-    if (!done) return std::move(done).error();
-    made = *std::move(done);
+    made = TRY(way == turn_timer::way::first ? run_pieces(r, pieces, where)
+                                             : run_plan(what, plan, where));
     return {};
   };
-  if (auto done = turns.run(where.stream(), run); !done) return std::move(done).error();
+  TRY(turns.run(where.stream(), run));
   return made;
 }
 
 result<dnn::graph_run> run_graph(const dnn::graph& r, lane& where) {
-  auto found = dnn::lowered(r, dnn::products::with_epilogues);
-  if (!found) return std::move(found).error();
-  if (!wants_plan(r, **found)) return run_pieces(r, **found, where);
+  const auto found = TRY(dnn::lowered(r, dnn::products::with_epilogues));
+  if (!wants_plan(r, *found)) return run_pieces(r, *found, where);
   const bool only_plan = r.engine == dnn::graph_engine::plan;
   auto what = graph_case::of(r);
   if (!what && only_plan) {
@@ -187,29 +180,25 @@ result<dnn::graph_run> run_graph(const dnn::graph& r, lane& where) {
                      r.what.to_string()};
   }
   if (what) {
-    auto service = plan_service::of_current_context();
-    if (!service) return std::move(service).error();
+    const auto service = TRY(plan_service::of_current_context());
     thread_local plan_words key;
     what->write(key);
     if (only_plan) {
-      auto plan = (*service)->find(key, where.blobs(), [&] { return what->graphs(); });
-      if (!plan) return std::move(plan).error();
-      return run_plan(*what, **plan, where);
+      const auto plan = TRY(service->find(key, where.blobs(), [&] { return what->graphs(); }));
+      return run_plan(*what, *plan, where);
     }
-    if (const auto plan =
-            (*service)->find_ready(key, where.blobs(), [&] { return what->graphs(); }))
-      return run_faster(r, **found, *what, *plan, turns_of(where, key), where);
+    if (const auto plan = service->find_ready(key, where.blobs(), [&] { return what->graphs(); }))
+      return run_faster(r, *found, *what, *plan, turns_of(where, key), where);
   }
-  return run_pieces(r, **found, where);
+  return run_pieces(r, *found, where);
 }
 
 const plugin_operations operations([](operation_table& table) {
   table.insert(
       {.type = &request_type_of<dnn::graph>(),
        .run = [](void*, const void* r, lane_context& where, std::byte* reply) -> result<void> {
-         auto done = run_graph(*static_cast<const dnn::graph*>(r), static_cast<lane&>(where));
-         if (!done) return std::move(done).error();
-         *reinterpret_cast<dnn::graph_run*>(reply) = *std::move(done);
+         auto done = TRY(run_graph(*static_cast<const dnn::graph*>(r), static_cast<lane&>(where)));
+         *reinterpret_cast<dnn::graph_run*>(reply) = std::move(done);
          return {};
        },
        .prepared =

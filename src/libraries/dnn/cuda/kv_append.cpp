@@ -1,5 +1,6 @@
 #include "backend/cuda/context/executor.hpp"
 #include "backend/operation_of.hpp"
+#include "base/try.hpp"
 
 #include <troupe/dnn/kv_append.hpp>
 #include <troupe/memory/copy.hpp>
@@ -18,20 +19,18 @@ result<void> append(const any_tensor& from, const std::vector<any_tensor>& rows,
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (rows[i].empty()) continue;
     const auto at = static_cast<std::int64_t>(i);
-    auto piece = from.slice(0, at, at + 1);
-    if (!piece) return std::move(piece).error();
+    const auto piece = TRY(from.slice(0, at, at + 1));
     std::vector<std::int64_t> extents(rows[i].extents().begin(), rows[i].extents().end());
-    std::vector<std::int64_t> strides(piece->strides().begin() + 1, piece->strides().end());
-    auto view = piece->as_strided(shape(extents), std::span<const std::int64_t>(strides));
-    if (!view) return std::move(view).error();
-    if (auto copied = run_copy({.from = *view, .to = rows[i]}, where); !copied) return copied;
+    std::vector<std::int64_t> strides(piece.strides().begin() + 1, piece.strides().end());
+    const auto view = TRY(piece.as_strided(shape(extents), std::span<const std::int64_t>(strides)));
+    TRY(run_copy({.from = view, .to = rows[i]}, where));
   }
   return {};
 }
 
 result<void> run(const dnn::kv_append& r, lane& where) {
-  auto keys = append(r.k, r.rows_k, where);
-  return keys ? append(r.v, r.rows_v, where) : std::move(keys);
+  TRY(append(r.k, r.rows_k, where));
+  return append(r.v, r.rows_v, where);
 }
 
 const plugin_operations operations([](operation_table& table) { add<dnn::kv_append>(table, run); });

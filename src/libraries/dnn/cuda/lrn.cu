@@ -1,3 +1,4 @@
+#include "backend/cuda/context/call_frame.hpp"
 #include "backend/cuda/context/executor.hpp"
 #include "libraries/dnn/cuda/images/images.cuh"
 
@@ -106,12 +107,12 @@ result<void> backward(const dnn::lrn_backward& r, lane& where) {
   lrn_operands p = operands_of(r, r.dx);
   p.dy = image_view(r.dy);
   return dnn::for_image_type(r.x.type(), [&]<class T>(T) -> result<void> {
-    auto room = where.workspace(static_cast<std::size_t>(p.each.count) * sizeof(image_real<T>));
-    if (!room) return std::move(room).error();
-    p.sums = room->data();
+    call_frame c(where);
+    const auto sums = c.array<image_real<T>>(p.each.count);
+    TRY(c.begin());
+    p.sums = sums;
     const std::int64_t blocks = blocks_for(p.each.count);
-    if (auto done = launch(lrn_terms<T>, blocks, image_threads, where.stream(), p); !done)
-      return done;
+    TRY(launch(lrn_terms<T>, blocks, image_threads, where.stream(), p));
     return launch(lrn_backward<T>, blocks, image_threads, where.stream(), p);
   });
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "backend/cuda/context/executor.hpp"
+#include "base/try.hpp"
 #include "libraries/dnn/cuda/plan/plan_service.hpp"
 
 #include <memory>
@@ -40,11 +41,10 @@ void add_planned(operation_table& table, result<void> (*enqueue)(const R&, lane&
 /// The plan of a case. \errors why there is none
 template <class Case>
 [[nodiscard]] result<std::shared_ptr<compiled_plan>> plan_of(const Case& what, lane& where) {
-  auto service = plan_service::of_current_context();
-  if (!service) return std::move(service).error();
+  auto service = TRY(plan_service::of_current_context());
   thread_local plan_words key;
   what.write(key);
-  return (*service)->find(key, where.blobs(), [&] { return what.graphs(); });
+  return service->find(key, where.blobs(), [&] { return what.graphs(); });
 }
 
 }  // namespace troupe::cuda

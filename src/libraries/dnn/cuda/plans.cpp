@@ -1,3 +1,4 @@
+#include "base/try.hpp"
 #include "libraries/dnn/cuda/plan/plan_service.hpp"
 
 #include <troupe/dnn/plans.hpp>
@@ -7,9 +8,8 @@ namespace troupe::cuda {
 namespace {
 
 result<dnn::plan_counts> count_plans(const dnn::plans&, lane_context&) {
-  auto service = plan_service::of_current_context();
-  if (!service) return std::move(service).error();
-  const plan_counts now = (*service)->counts();
+  const auto service = TRY(plan_service::of_current_context());
+  const plan_counts now = service->counts();
   return dnn::plan_counts{.built = now.built,
                           .restored = now.restored,
                           .ahead = now.ahead,

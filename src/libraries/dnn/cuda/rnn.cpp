@@ -1,4 +1,5 @@
 #include "backend/cuda/context/executor.hpp"
+#include "base/try.hpp"
 #include "libraries/dnn/cuda/rnn/chain.hpp"
 #include "libraries/dnn/cuda/rnn/operands.hpp"
 #include "libraries/dnn/cuda/rnn/recorded.hpp"
@@ -24,15 +25,14 @@ class pass {
         type_(sequence.type()),
         time_first_(dnn::time_first(sequence)),
         training_(training),
-        where_(where) {}
+        where_(where),
+        frame_(where) {}
 
  protected:
   /// The calls. \errors `invalid_argument` where the reserve is too small for them
   result<void> plan(const any_tensor& reserve) {
-    auto made = chain::make(r_.network, s_, type_, r_.lengths, dnn::every_step(s_, r_.lengths),
-                            time_first_, training_, where_);
-    if (!made) return std::move(made).error();
-    calls_ = *std::move(made);
+    calls_ = TRY(chain::make(r_.network, s_, type_, r_.lengths, dnn::every_step(s_, r_.lengths),
+                             time_first_, training_, where_));
     const auto has = static_cast<std::size_t>(reserve.null() ? 0 : reserve.extent(0));
     if (training_ && has < calls_.reserve_bytes()) {
       return error{
@@ -40,23 +40,20 @@ class pass {
           .message = fmt::format("reserve must have the {} bytes that rnn_sizes says; it has {}",
                                  calls_.reserve_bytes(), has)};
     }
-    work_ = room_.add(static_cast<std::int64_t>(calls_.workspace_bytes()));
-    weights_ = room_.add(static_cast<std::int64_t>(calls_.weight_bytes()));
+    work_ = frame_.bytes(std::max<std::size_t>(calls_.workspace_bytes(), 1));
+    weights_ = frame_.bytes(calls_.weight_bytes());
     return {};
   }
   /// Enqueues what `calls` does, once all operands are there, between the copies of those that lie
   /// elsewhere. `kind` tells requests apart whose operands are alike.
   template <class Calls>
   [[nodiscard]] result<void> enqueue(std::uint64_t kind, Calls calls) {
-    auto memory = where_.workspace(std::max<std::size_t>(room_.bytes(), 1));
-    if (!memory) return std::move(memory).error();
-    base_ = memory->data();
-    auto recorded = recorded_calls::of(where_);
-    if (!recorded) return std::move(recorded).error();
-    return (*recorded)->run(words(kind), [&](cudaStream_t stream) {
+    TRY(frame_.begin());
+    auto recorded = TRY(recorded_calls::of(where_));
+    return recorded->run(words(kind), [&](cudaStream_t stream) -> result<void> {
       stream_ = stream;
-      if (auto begun = operands_.begin(base_, stream_); !begun) return begun;
-      if (auto done = calls(); !done) return done;
+      TRY(operands_.begin(stream_));
+      TRY(calls());
       return operands_.end(stream_);
     });
   }
@@ -72,10 +69,8 @@ class pass {
         same != nullptr && reinterpret_cast<std::uintptr_t>(same) % 16 == 0) {
       return same;
     }
-    std::byte* const to = base_ + weights_;
-    if (auto done = calls_.gather(l, at(operand), to, stream_); !done) {
-      return std::move(done).error();
-    }
+    std::byte* const to = weights_;
+    TRY(calls_.gather(l, at(operand), to, stream_));
     return to;
   }
   /// Sequences without a step keep their state, which cuDNN's manual does not promise.
@@ -87,13 +82,11 @@ class pass {
     for (std::size_t n = 0; n < r_.lengths.size(); ++n) {
       if (r_.lengths[n] != 0) continue;
       std::byte* const target = at(to) + n * row;
-      auto done =
-          at(from) == nullptr
+      TRY(at(from) == nullptr
               ? check(cudaMemset2DAsync(target, pitch, 0, row, rows, stream_), "cudaMemset2DAsync")
               : check(cudaMemcpy2DAsync(target, pitch, at(from) + n * row, pitch, row, rows,
                                         cudaMemcpyDeviceToDevice, stream_),
-                      "cudaMemcpy2DAsync");
-      if (!done) return done;
+                      "cudaMemcpy2DAsync"));
     }
     return {};
   }
@@ -118,7 +111,7 @@ class pass {
                    std::bit_cast<std::uint64_t>(n.dropout),
                    n.seed,
                    static_cast<std::uint64_t>(n.offset),
-                   std::bit_cast<std::uint64_t>(base_)};
+                   std::bit_cast<std::uint64_t>(work_.get())};
     for (const std::int64_t number :
          {n.hidden, n.layers, n.projection, s_.steps, s_.batch, s_.input})
       all.push_back(static_cast<std::uint64_t>(number));
@@ -135,11 +128,10 @@ class pass {
   bool training_;
   lane& where_;
   chain calls_;
-  pieces room_;
+  call_frame frame_;
   operands operands_;
-  std::size_t work_ = 0;
-  std::size_t weights_ = 0;
-  std::byte* base_ = nullptr;
+  frame_array<std::byte> work_;
+  frame_array<std::byte> weights_;
   cudaStream_t stream_ = nullptr;  ///< what calls enqueue on
 };
 
@@ -149,46 +141,39 @@ class forward_pass : pass<dnn::rnn_forward> {
 
   result<void> run() {
     if (dnn::nothing_to_run(s_, r_.lengths)) {
-      if (auto done = zero(r_.y); !done) return done;
-      if (auto done = keep_all(r_.h_0, r_.h_n); !done) return done;
+      TRY(zero(r_.y));
+      TRY(keep_all(r_.h_0, r_.h_n));
       return keep_all(r_.c_0, r_.c_n);
     }
-    if (auto planned = plan(r_.reserve); !planned) return planned;
-    const std::size_t x = operands_.add(r_.x, use::reads, room_);
-    const std::size_t weights = operands_.add(r_.weights, use::reads, room_);
-    const std::size_t h_0 = operands_.add(r_.h_0, use::reads, room_);
-    const std::size_t c_0 = operands_.add(r_.c_0, use::reads, room_);
-    const std::size_t y = operands_.add(r_.y, use::writes, room_);
-    const std::size_t h_n = operands_.add(r_.h_n, use::writes, room_);
-    const std::size_t c_n = operands_.add(r_.c_n, use::writes, room_);
-    const std::size_t reserve = operands_.add_reserve(r_.reserve, use::writes, room_);
+    TRY(plan(r_.reserve));
+    const std::size_t x = operands_.add(r_.x, use::reads, frame_);
+    const std::size_t weights = operands_.add(r_.weights, use::reads, frame_);
+    const std::size_t h_0 = operands_.add(r_.h_0, use::reads, frame_);
+    const std::size_t c_0 = operands_.add(r_.c_0, use::reads, frame_);
+    const std::size_t y = operands_.add(r_.y, use::writes, frame_);
+    const std::size_t h_n = operands_.add(r_.h_n, use::writes, frame_);
+    const std::size_t c_n = operands_.add(r_.c_n, use::writes, frame_);
+    const std::size_t reserve = operands_.add_reserve(r_.reserve, use::writes, frame_);
     return enqueue(0, [&]() -> result<void> {
       const std::byte* input = at(x);
       for (const link& l : calls_.links()) {
         const bool last = &l == &calls_.links().back();
         std::byte* const result_at = last ? at(y) : at(reserve) + l.y_at;
-        auto of_call = weights_of(l, weights);
-        if (!of_call) return std::move(of_call).error();
-        if (auto done =
-                check(cudnnRNNForward(
-                          calls_.library(), l.layers->native.get(), calls_.mode(), nullptr,
-                          l.x.get(), input, l.y.get(), result_at, l.h.get(), state(h_0, l, false),
-                          state(h_n, l, false), l.c.get(), state(c_0, l, true), state(c_n, l, true),
-                          l.layers->weight_bytes, *of_call, l.workspace_bytes, base_ + work_,
-                          l.reserve_bytes, training_ ? at(reserve) + l.reserve_at : nullptr),
-                      "cudnnRNNForward", stream_);
-            !done) {
-          return done;
-        }
+        const auto of_call = TRY(weights_of(l, weights));
+        TRY(check(cudnnRNNForward(calls_.library(), l.layers->native.get(), calls_.mode(), nullptr,
+                                  l.x.get(), input, l.y.get(), result_at, l.h.get(),
+                                  state(h_0, l, false), state(h_n, l, false), l.c.get(),
+                                  state(c_0, l, true), state(c_n, l, true), l.layers->weight_bytes,
+                                  of_call, l.workspace_bytes, work_, l.reserve_bytes,
+                                  training_ ? at(reserve) + l.reserve_at : nullptr),
+                  "cudnnRNNForward", stream_));
         if (last) break;
         std::byte* const dropped = at(reserve) + l.dropped_at;
-        if (auto done = calls_.enqueue_drop(l, result_at, dropped, stream_); !done) {
-          return done;
-        }
+        TRY(calls_.enqueue_drop(l, result_at, dropped, stream_));
         input = dropped;
       }
-      if (auto done = keep(h_0, h_n, s_.output); !done) return done;
-      if (auto done = keep(c_0, c_n, s_.hidden); !done) return done;
+      TRY(keep(h_0, h_n, s_.output));
+      TRY(keep(c_0, c_n, s_.hidden));
       return {};
     });
   }
@@ -200,54 +185,47 @@ class backward_data_pass : pass<dnn::rnn_backward_data> {
 
   result<void> run() {
     if (dnn::nothing_to_run(s_, r_.lengths)) {
-      if (auto done = zero(r_.dx); !done) return done;
-      if (auto done = keep_all(r_.dh_n, r_.dh_0); !done) return done;
+      TRY(zero(r_.dx));
+      TRY(keep_all(r_.dh_n, r_.dh_0));
       return keep_all(r_.dc_n, r_.dc_0);
     }
-    if (auto planned = plan(r_.reserve); !planned) return planned;
-    const std::size_t weights = operands_.add(r_.weights, use::reads, room_);
-    const std::size_t h_0 = operands_.add(r_.h_0, use::reads, room_);
-    const std::size_t c_0 = operands_.add(r_.c_0, use::reads, room_);
-    const std::size_t y = operands_.add(r_.y, use::reads, room_);
-    const std::size_t dy = operands_.add(r_.dy, use::reads, room_);
-    const std::size_t dh_n = operands_.add(r_.dh_n, use::reads, room_);
-    const std::size_t dc_n = operands_.add(r_.dc_n, use::reads, room_);
-    const std::size_t dx = operands_.add(r_.dx, use::writes, room_);
-    const std::size_t dh_0 = operands_.add(r_.dh_0, use::writes, room_);
-    const std::size_t dc_0 = operands_.add(r_.dc_0, use::writes, room_);
-    const std::size_t reserve = operands_.add_reserve(r_.reserve, use::updates, room_);
+    TRY(plan(r_.reserve));
+    const std::size_t weights = operands_.add(r_.weights, use::reads, frame_);
+    const std::size_t h_0 = operands_.add(r_.h_0, use::reads, frame_);
+    const std::size_t c_0 = operands_.add(r_.c_0, use::reads, frame_);
+    const std::size_t y = operands_.add(r_.y, use::reads, frame_);
+    const std::size_t dy = operands_.add(r_.dy, use::reads, frame_);
+    const std::size_t dh_n = operands_.add(r_.dh_n, use::reads, frame_);
+    const std::size_t dc_n = operands_.add(r_.dc_n, use::reads, frame_);
+    const std::size_t dx = operands_.add(r_.dx, use::writes, frame_);
+    const std::size_t dh_0 = operands_.add(r_.dh_0, use::writes, frame_);
+    const std::size_t dc_0 = operands_.add(r_.dc_0, use::writes, frame_);
+    const std::size_t reserve = operands_.add_reserve(r_.reserve, use::updates, frame_);
     // What comes down from one layer to the next, in turns.
     const bool several = calls_.links().size() > 1;
     const auto joint = static_cast<std::int64_t>(several ? calls_.joint_bytes() : 0);
-    const std::size_t between[2] = {room_.add(joint), room_.add(joint)};
+    const frame_array<std::byte> between[2] = {frame_.bytes(joint), frame_.bytes(joint)};
     return enqueue(1, [&]() -> result<void> {
       const std::byte* gradient = at(dy);
       const auto& links = calls_.links();
       for (std::size_t i = links.size(); i-- > 0;) {
         const link& l = links[i];
         const std::byte* const of_y = i + 1 == links.size() ? at(y) : at(reserve) + l.y_at;
-        std::byte* const to = i == 0 ? at(dx) : base_ + between[i % 2];
-        auto of_call = weights_of(l, weights);
-        if (!of_call) return std::move(of_call).error();
-        if (auto done = check(
-                cudnnRNNBackwardData_v8(
-                    calls_.library(), l.layers->native.get(), nullptr, l.y.get(), of_y, gradient,
-                    l.x.get(), to, l.h.get(), state(h_0, l, false), state(dh_n, l, false),
-                    state(dh_0, l, false), l.c.get(), state(c_0, l, true), state(dc_n, l, true),
-                    state(dc_0, l, true), l.layers->weight_bytes, *of_call, l.workspace_bytes,
-                    base_ + work_, l.reserve_bytes, at(reserve) + l.reserve_at),
-                "cudnnRNNBackwardData_v8", stream_);
-            !done) {
-          return done;
-        }
+        std::byte* const to = i == 0 ? at(dx) : between[i % 2].get();
+        const auto of_call = TRY(weights_of(l, weights));
+        TRY(check(cudnnRNNBackwardData_v8(
+                      calls_.library(), l.layers->native.get(), nullptr, l.y.get(), of_y, gradient,
+                      l.x.get(), to, l.h.get(), state(h_0, l, false), state(dh_n, l, false),
+                      state(dh_0, l, false), l.c.get(), state(c_0, l, true), state(dc_n, l, true),
+                      state(dc_0, l, true), l.layers->weight_bytes, of_call, l.workspace_bytes,
+                      work_, l.reserve_bytes, at(reserve) + l.reserve_at),
+                  "cudnnRNNBackwardData_v8", stream_));
         if (i == 0) break;
-        if (auto done = calls_.enqueue_drop(links[i - 1], to, to, stream_); !done) {
-          return done;
-        }
+        TRY(calls_.enqueue_drop(links[i - 1], to, to, stream_));
         gradient = to;
       }
-      if (auto done = keep(dh_n, dh_0, s_.output); !done) return done;
-      if (auto done = keep(dc_n, dc_0, s_.hidden); !done) return done;
+      TRY(keep(dh_n, dh_0, s_.output));
+      TRY(keep(dc_n, dc_0, s_.hidden));
       return {};
     });
   }
@@ -262,13 +240,13 @@ class backward_weights_pass : pass<dnn::rnn_backward_weights> {
     if (dnn::nothing_to_run(s_, r_.lengths)) {
       return r_.accumulate ? result<void>() : zero(r_.dweights);
     }
-    if (auto planned = plan(r_.reserve); !planned) return planned;
-    const std::size_t x = operands_.add(r_.x, use::reads, room_);
-    const std::size_t h_0 = operands_.add(r_.h_0, use::reads, room_);
-    const std::size_t y = operands_.add(r_.y, use::reads, room_);
-    const std::size_t reserve = operands_.add_reserve(r_.reserve, use::reads, room_);
+    TRY(plan(r_.reserve));
+    const std::size_t x = operands_.add(r_.x, use::reads, frame_);
+    const std::size_t h_0 = operands_.add(r_.h_0, use::reads, frame_);
+    const std::size_t y = operands_.add(r_.y, use::reads, frame_);
+    const std::size_t reserve = operands_.add_reserve(r_.reserve, use::reads, frame_);
     const std::size_t dweights =
-        operands_.add(r_.dweights, r_.accumulate ? use::updates : use::writes, room_);
+        operands_.add(r_.dweights, r_.accumulate ? use::updates : use::writes, frame_);
     return enqueue(r_.accumulate ? 3 : 2, [&]() -> result<void> {
       const std::byte* input = at(x);
       for (const link& l : calls_.links()) {
@@ -276,20 +254,15 @@ class backward_weights_pass : pass<dnn::rnn_backward_weights> {
         const std::byte* const of_y = last ? at(y) : at(reserve) + l.y_at;
         std::byte* to = calls_.in_place(l, at(dweights));
         const bool in_place = to != nullptr;
-        if (!in_place) to = base_ + weights_;
-        if (auto begun = begin_sums(l, at(dweights), to, in_place); !begun) return begun;
-        if (auto done = check(cudnnRNNBackwardWeights_v8(
-                                  calls_.library(), l.layers->native.get(), CUDNN_WGRAD_MODE_ADD,
-                                  nullptr, l.x.get(), input, l.h.get(), state(h_0, l, false),
-                                  l.y.get(), of_y, l.layers->weight_bytes, to, l.workspace_bytes,
-                                  base_ + work_, l.reserve_bytes, at(reserve) + l.reserve_at),
-                              "cudnnRNNBackwardWeights_v8", stream_);
-            !done) {
-          return done;
-        }
-        if (!in_place) {
-          if (auto done = calls_.scatter(l, to, at(dweights), stream_); !done) return done;
-        }
+        if (!in_place) to = weights_;
+        TRY(begin_sums(l, at(dweights), to, in_place));
+        TRY(check(cudnnRNNBackwardWeights_v8(calls_.library(), l.layers->native.get(),
+                                             CUDNN_WGRAD_MODE_ADD, nullptr, l.x.get(), input,
+                                             l.h.get(), state(h_0, l, false), l.y.get(), of_y,
+                                             l.layers->weight_bytes, to, l.workspace_bytes, work_,
+                                             l.reserve_bytes, at(reserve) + l.reserve_at),
+                  "cudnnRNNBackwardWeights_v8", stream_));
+        if (!in_place) TRY(calls_.scatter(l, to, at(dweights), stream_));
         input = at(reserve) + l.dropped_at;
       }
       return {};
@@ -320,10 +293,9 @@ result<dnn::rnn_byte_counts> sizes(const dnn::rnn_sizes& r, lane_context& lane_o
   const dnn::rnn_shape s = dnn::shape_of(r);
   if (dnn::nothing_to_run(s, {})) return counts;
   for (const bool whole : {true, false}) {
-    auto calls =
-        chain::make(r.network, s, r.type, {}, whole, true, true, static_cast<lane&>(lane_of));
-    if (!calls) return std::move(calls).error();
-    counts.reserve = std::max(counts.reserve, static_cast<std::int64_t>(calls->reserve_bytes()));
+    const auto calls =
+        TRY(chain::make(r.network, s, r.type, {}, whole, true, true, static_cast<lane&>(lane_of)));
+    counts.reserve = std::max(counts.reserve, static_cast<std::int64_t>(calls.reserve_bytes()));
   }
   return counts;
 }

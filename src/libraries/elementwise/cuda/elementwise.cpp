@@ -1,6 +1,7 @@
 #include "libraries/elementwise/cuda/elementwise.hpp"
 
 #include "backend/cuda/context/executor.hpp"
+#include "base/try.hpp"
 #include "libraries/elementwise/cuda/compiled/compilation.hpp"
 #include "libraries/elementwise/cuda/compiled/compiled_kernels.hpp"
 #include "libraries/elementwise/cuda/compiled/kernel_source.hpp"
@@ -74,21 +75,19 @@ using kernel_order = std::function<result<std::shared_ptr<compiled_kernel>>()>;
 /// What is known of a request from now on. `order` is set unless only the interpreter is wanted.
 template <class R>
 result<known_request> prepare(const driver& d, const R& r, const lane& where, kernel_order& order) {
-  auto bound = elementwise::bind(r);
-  if (!bound) return std::move(bound).error();
-  const auto over = elementwise::loops::of(bound->over, r.inputs, r.outputs, r.what);
+  auto bound = TRY(elementwise::bind(r));
+  const auto over = elementwise::loops::of(bound.over, r.inputs, r.outputs, r.what);
   known_request made;
   made.nothing = r.outputs.empty() || over.outer_count == 0 ||
-                 (over.row_count == 0 && bound->over.reduced == 0);
+                 (over.row_count == 0 && bound.over.reduced == 0);
   if (made.nothing) return made;
-  auto plan = kernel_plan::of(*bound, over, r.what, where.multiprocessors());
-  if (!plan) return std::move(plan).error();
-  made.plan = *std::move(plan);
-  made.passes = bound->program.passes.size();
+  auto plan = TRY(kernel_plan::of(bound, over, r.what, where.multiprocessors()));
+  made.plan = std::move(plan);
+  made.passes = bound.program.passes.size();
   std::vector<std::string> names;
   if (made.plan.split) {
     for (std::size_t i = 0; i < made.passes; ++i) {
-      const elementwise::pass& one = bound->program.passes[i];
+      const elementwise::pass& one = bound.program.passes[i];
       made.has_part.push_back(!one.elements.empty() || !one.rows.empty());
       if (made.has_part.back()) names.push_back(fmt::format("part_{}", i));
       names.push_back(fmt::format("join_{}", i));
@@ -96,13 +95,13 @@ result<known_request> prepare(const driver& d, const R& r, const lane& where, ke
   } else {
     names.emplace_back("elementwise");
   }
-  for (const auto& one : bound->program.code) {
+  for (const auto& one : bound.program.code) {
     if (one.op == elementwise::opcode::constant) made.constants.emplace_back(one.a, one.type);
   }
   made.interpreted = std::make_unique<interpreter_program>();
-  if (!made.interpreted->assign(*bound, over, made.plan)) made.interpreted.reset();
+  if (!made.interpreted->assign(bound, over, made.plan)) made.interpreted.reset();
   if (made.interpreted && policy() == kernel_policy::interpreted) return made;
-  auto job = std::make_shared<source_job>(r.inputs, r.outputs, *std::move(bound), over, made.plan);
+  auto job = std::make_shared<source_job>(r.inputs, r.outputs, std::move(bound), over, made.plan);
   job->request.inputs = job->inputs;
   job->request.outputs = job->outputs;
   order = [&d, job = std::move(job), names = std::move(names)] {
@@ -124,19 +123,16 @@ result<void> launch_compiled(const driver& d, const known_request& known, lane& 
   const kernel_plan& p = known.plan;
   if (!p.split) return launch("elementwise", p.blocks, p.threads);
   for (std::size_t i = 0; i < known.passes; ++i) {
-    if (known.has_part[i]) {
-      if (auto done = launch(fmt::format("part_{}", i), p.blocks, p.threads); !done) return done;
-    }
-    if (auto done = launch(fmt::format("join_{}", i), p.joining_blocks, 256); !done) return done;
+    if (known.has_part[i]) TRY(launch(fmt::format("part_{}", i), p.blocks, p.threads));
+    TRY(launch(fmt::format("join_{}", i), p.joining_blocks, 256));
   }
   return {};
 }
 
 template <class R>
 result<void> run(const R& r, lane& where) {
-  auto loaded = driver::load();
-  if (!loaded) return std::move(loaded).error();
-  const driver& d = **loaded;
+  const auto loaded = TRY(driver::load());
+  const driver& d = *loaded;
   std::shared_ptr<void>& attached = where.attachment(&attachment_key);
   if (!attached) attached = std::make_shared<lane_state>();
   auto& state = *static_cast<lane_state*>(attached.get());
@@ -144,10 +140,9 @@ result<void> run(const R& r, lane& where) {
   auto place = state.known.find(state.key);
   kernel_order order;
   if (place == state.known.end()) {
-    auto made = prepare(d, r, where, order);
-    if (!made) return std::move(made).error();
+    auto made = TRY(prepare(d, r, where, order));
     if (state.known.size() == lane_state::most_known) state.known.clear();
-    place = state.known.emplace(state.key, *std::move(made)).first;
+    place = state.known.emplace(state.key, std::move(made)).first;
   }
   known_request& known = place->second;
   if (known.nothing) return {};
@@ -162,21 +157,18 @@ result<void> run(const R& r, lane& where) {
     parameters.constants[i] = bits_of(type, elementwise::constant_of(r.what, n));
   }
   if (known.plan.split) {
-    auto room =
-        where.workspace(static_cast<std::size_t>(known.plan.partial_bytes + known.plan.cell_bytes));
-    if (!room) return std::move(room).error();
-    parameters.partials = reinterpret_cast<char*>(room->data());
-    parameters.cells = reinterpret_cast<long*>(room->data() + known.plan.partial_bytes);
+    const auto room = TRY(where.workspace(
+        static_cast<std::size_t>(known.plan.partial_bytes + known.plan.cell_bytes)));
+    parameters.partials = reinterpret_cast<char*>(room.data());
+    parameters.cells = reinterpret_cast<long*>(room.data() + known.plan.partial_bytes);
   }
   const auto order_kernel = [&]() -> result<void> {
     if (!order) return {};
-    auto ordered = order();
-    if (!ordered) return std::move(ordered).error();
-    known.kernel = *std::move(ordered);
+    known.kernel = TRY(order());
     return {};
   };
   if (waits_for_kernels() || !known.interpreted) {
-    if (auto ordered = order_kernel(); !ordered) return ordered;
+    TRY(order_kernel());
     known.kernel->wait();
   }
   if (known.kernel) {

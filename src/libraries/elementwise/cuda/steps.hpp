@@ -1,6 +1,7 @@
 #pragma once
 
 #include "backend/cuda/context/executor.hpp"
+#include "base/try.hpp"
 #include "libraries/elementwise/cuda/elementwise.hpp"
 #include "libraries/elementwise/shared/steps.hpp"
 
@@ -10,8 +11,7 @@ namespace troupe::cuda {
 template <class R>
 [[nodiscard]] result<void> run_steps(const R& r, lane& where) {
   for (const elementwise::step& one : elementwise::steps_of(r)) {
-    auto done = std::visit([&](const auto& what) { return run_elementwise(what, where); }, one);
-    if (!done) return done;
+    TRY(std::visit([&](const auto& what) { return run_elementwise(what, where); }, one));
   }
   return {};
 }

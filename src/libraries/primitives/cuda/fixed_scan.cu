@@ -1,3 +1,4 @@
+#include "backend/cuda/context/call_frame.hpp"
 #include "libraries/primitives/cuda/cub_call.hpp"
 #include "libraries/primitives/cuda/kernels/grid.cuh"
 #include "libraries/primitives/cuda/kernels/numbers.cuh"
@@ -141,19 +142,11 @@ result<void> enqueue(const primitives::scan& r, lane& where) {
                                  .exclusive = r.exclusive};
   const Accumulator* before_tiles = nullptr;
   if (tiles > 1) {
-    auto room = where.workspace(static_cast<std::size_t>(tiles) * sizeof(Accumulator));
-    if (!room) return std::move(room).error();
-    auto* const totals = reinterpret_cast<Accumulator*>(room->data());
-    if (auto done =
-            launch(add_up_tiles<Accumulator>, tiles, block_threads, where.stream(), all, totals);
-        !done) {
-      return done;
-    }
-    if (auto done = launch(scan_totals<Accumulator>, 1, block_threads, where.stream(), totals,
-                           tiles, combine);
-        !done) {
-      return done;
-    }
+    call_frame c(where);
+    const auto totals = c.array<Accumulator>(tiles);
+    TRY(c.begin());
+    TRY(launch(add_up_tiles<Accumulator>, tiles, block_threads, where.stream(), all, totals));
+    TRY(launch(scan_totals<Accumulator>, 1, block_threads, where.stream(), totals, tiles, combine));
     before_tiles = totals;
   }
   return launch(scan_tiles<Accumulator>, tiles, block_threads, where.stream(), all, before_tiles);

@@ -1,3 +1,4 @@
+#include "backend/cuda/context/call_frame.hpp"
 #include "libraries/primitives/cuda/cub_call.hpp"
 #include "libraries/primitives/cuda/histograms.hpp"
 #include "libraries/primitives/cuda/kernels/first_wrong.cuh"
@@ -88,8 +89,7 @@ template <class Bins>
 result<void> enqueue_counts(const any_tensor& x, const any_tensor& to, const Bins& bins,
                             const lane& where) {
   const bin_counts counts(to);
-  if (auto done = launch_over(counts.bins, clear_counts, where.stream(), counts); !done)
-    return done;
+  TRY(launch_over(counts.bins, clear_counts, where.stream(), counts));
   if (x.empty() || to.empty()) return {};
   constexpr std::int64_t per_multiprocessor = 8;
   constexpr std::int64_t thread_share = 16;
@@ -125,13 +125,13 @@ result<void> enqueue_even(const primitives::histogram_even& r, lane& where) {
 result<void> enqueue_range(const primitives::histogram_range& r, lane& where,
                            late_failure failure) {
   const primitives::edged_bins bins(r.edges.data<double>(), r.edges.stride(0), r.counts.extent(0));
-  if (auto done = enqueue_counts(r.x, r.counts, bins, where); !done) return done;
-  workspace_parts parts;
-  const auto first_wrong = parts.add<unsigned long long>(1);
-  if (auto done = parts.take(where); !done) return done;
+  TRY(enqueue_counts(r.x, r.counts, bins, where));
+  call_frame c(where);
+  const auto first_wrong = c.array<unsigned long long>(1);
+  TRY(c.begin());
   return enqueue_check(
-      ascending_edges{r.edges.data<double>(), r.edges.stride(0), r.edges.extent(0)},
-      parts.at<unsigned long long>(first_wrong), failure, where.stream());
+      ascending_edges{r.edges.data<double>(), r.edges.stride(0), r.edges.extent(0)}, first_wrong,
+      failure, where.stream());
 }
 
 }  // namespace troupe::cuda

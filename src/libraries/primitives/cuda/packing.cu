@@ -31,22 +31,14 @@ T* elements_at(const std::byte* at) {
   return reinterpret_cast<T*>(const_cast<std::byte*>(at));
 }
 
-result<void> enqueue_move(dtype type, const std::byte* from, std::int64_t from_step, std::byte* to,
-                          std::int64_t to_step, std::int64_t count, const lane& where) {
-  return with_element(type, [&]<class T>(T) {
-    return launch_over(count, move_elements<T>, where.stream(), elements_at<const T>(from),
-                       from_step, elements_at<T>(to), to_step, count);
-  });
-}
-
 }  // namespace
 
-result<void> enqueue_pack(const any_tensor& from, std::byte* to, const lane& where) {
-  return enqueue_move(from.type(), from.address(), from.stride(0), to, 1, from.extent(0), where);
-}
-
-result<void> enqueue_unpack(const std::byte* from, const any_tensor& to, const lane& where) {
-  return enqueue_move(to.type(), from, 1, to.address(), to.stride(0), to.extent(0), where);
+result<void> enqueue_copy(const any_tensor& from, const any_tensor& to, lane& where) {
+  return with_element(to.type(), [&]<class T>(T) {
+    return launch_over(to.extent(0), move_elements<T>, where.stream(),
+                       elements_at<const T>(from.address()), from.stride(0),
+                       elements_at<T>(to.address()), to.stride(0), to.extent(0));
+  });
 }
 
 template <class Index>

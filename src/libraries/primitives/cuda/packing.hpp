@@ -11,11 +11,8 @@
 /// Moving elements between vectors with a stride and packed ones, of every type by their width.
 namespace troupe::cuda {
 
-/// Enqueues to[i] = from[i], packed.
-[[nodiscard]] result<void> enqueue_pack(const any_tensor& from, std::byte* to, const lane& where);
-/// Enqueues to[i] = from[i], which is packed.
-[[nodiscard]] result<void> enqueue_unpack(const std::byte* from, const any_tensor& to,
-                                          const lane& where);
+/// Enqueues to[i] = from[i].
+[[nodiscard]] result<void> enqueue_copy(const any_tensor& from, const any_tensor& to, lane& where);
 /// Enqueues to[i] = from[indices[i]].
 template <class Index>
 [[nodiscard]] result<void> enqueue_gather(const any_tensor& from, const Index* indices,

@@ -1,3 +1,4 @@
+#include "backend/cuda/context/call_frame.hpp"
 #include "libraries/primitives/cuda/cub_call.hpp"
 #include "libraries/primitives/cuda/scans.hpp"
 
@@ -16,11 +17,11 @@ result<void> enqueue(const primitives::scan& r, lane& where) {
                ? cub::DeviceScan::ExclusiveSum(memory, bytes, x, y, r.x.extent(0), where.stream())
                : cub::DeviceScan::InclusiveSum(memory, bytes, x, y, r.x.extent(0), where.stream());
   };
-  auto bytes = temporary_bytes("cub::DeviceScan", sum);
-  if (!bytes) return std::move(bytes).error();
-  auto room = where.workspace(*bytes);
-  if (!room) return std::move(room).error();
-  return check(sum(room->data(), *bytes), "cub::DeviceScan");
+  auto bytes = TRY(temporary_bytes("cub::DeviceScan", sum));
+  call_frame c(where);
+  c.share(bytes);
+  TRY(c.begin());
+  return check(sum(c.shared(), bytes), "cub::DeviceScan");
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+#include "backend/cuda/context/call_frame.hpp"
 #include "libraries/primitives/cuda/kernels/first_wrong.cuh"
 #include "libraries/primitives/cuda/kernels/offsets.cuh"
 #include "libraries/primitives/cuda/kernels/reduce.cuh"
@@ -50,20 +51,19 @@ result<void> enqueue(const primitives::segmented_reduce& r, const segment_offset
 result<void> enqueue_segmented_reduce(const primitives::segmented_reduce& r, lane& where,
                                       late_failure failure) {
   const segment_offsets offsets(r.offsets, r.x.extent(0));
-  workspace_parts parts;
-  const auto first_wrong = parts.add<unsigned long long>(1);
-  if (auto done = parts.take(where); !done) return done;
+  call_frame c(where);
+  const auto first_wrong = c.array<unsigned long long>(1);
+  TRY(c.begin());
   if (offsets.segments() > 0) {
     // Of segments that are short on average, a warp each.
     constexpr std::int64_t long_segment = 1024;
     const bool are_long = r.x.extent(0) / offsets.segments() >= long_segment;
-    auto done = with_accumulator(r.x.type(), r.op, [&]<class Accumulator>(Accumulator) {
+    TRY(with_accumulator(r.x.type(), r.op, [&]<class Accumulator>(Accumulator) {
       return are_long ? enqueue<block_threads, Accumulator>(r, offsets, where)
                       : enqueue<warp_threads, Accumulator>(r, offsets, where);
-    });
-    if (!done) return done;
+    }));
   }
-  return enqueue_check(offsets, parts.at<unsigned long long>(first_wrong), failure, where.stream());
+  return enqueue_check(offsets, first_wrong, failure, where.stream());
 }
 
 }  // namespace troupe::cuda

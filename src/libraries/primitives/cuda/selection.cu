@@ -1,3 +1,4 @@
+#include "backend/cuda/context/call_frame.hpp"
 #include "backend/cuda/context/late_failure.cuh"
 #include "libraries/primitives/cuda/kernels/choice.cuh"
 #include "libraries/primitives/cuda/kernels/compaction.cuh"
@@ -41,10 +42,9 @@ result<void> enqueue_choice(const any_tensor& x, const any_tensor& y, const choi
                             const choice* others, const any_tensor& count, std::int64_t* reply,
                             late_failure failure, lane& where) {
   if (x.empty()) return answer_none(count, reply, where);
-  auto number = with_element(
-      x.type(), [&]<class T>(T) { return enqueue_kept<T>(x, y, chosen, others, where); });
-  if (!number) return std::move(number).error();
-  return enqueue_answer(*number, y.extent(0), count, reply, failure, where);
+  const auto number = TRY(with_element(
+      x.type(), [&]<class T>(T) { return enqueue_kept<T>(x, y, chosen, others, where); }));
+  return enqueue_answer(number, y.extent(0), count, reply, failure, where);
 }
 
 /// Values and lengths of runs that begin where `begins` says.
@@ -91,26 +91,19 @@ result<void> enqueue_run_length(const primitives::run_length& r, lane& where, st
   const std::int64_t most_begins = std::min(capacity, n) + 1;
   compaction<own_index, choice, std::int64_t> selection{
       {}, choice::first_of_run(r.x), {nullptr, 1, most_begins}, n};
-  auto bytes = selection.needed_bytes();
-  if (!bytes) return std::move(bytes).error();
-  workspace_parts parts;
-  const auto numbers = parts.add<std::int64_t>(1);
-  const auto begins = parts.add<std::int64_t>(most_begins);
-  const auto temporary = parts.add<std::byte>(static_cast<std::int64_t>(*bytes));
-  if (auto done = parts.take(where); !done) return done;
-  auto* const number = parts.at<std::int64_t>(numbers);
-  selection.sink.first = parts.at<std::int64_t>(begins);
-  if (auto done = selection.enqueue(parts.at<void>(temporary), *bytes, number, where.stream());
-      !done) {
-    return done;
-  }
-  auto described = with_element(r.x.type(), [&]<class T>(T) {
+  const auto bytes = TRY(selection.needed_bytes());
+  call_frame c(where);
+  const auto number = c.array<std::int64_t>(1);
+  const auto begins = c.array<std::int64_t>(most_begins);
+  c.share(bytes);
+  TRY(c.begin());
+  selection.sink.first = begins;
+  TRY(selection.enqueue(c.shared(), bytes, number, where.stream()));
+  TRY(with_element(r.x.type(), [&]<class T>(T) {
     return launch_over(capacity, describe_runs<T>, where.stream(), element_source<T>(r.x), n,
-                       static_cast<const std::int64_t*>(selection.sink.first),
-                       static_cast<const std::int64_t*>(number), bounded_sink<T>::of(r.values),
+                       begins, number, bounded_sink<T>::of(r.values),
                        bounded_sink<std::int64_t>::of(r.lengths));
-  });
-  if (!described) return described;
+  }));
   return enqueue_answer(number, capacity, r.count, reply, failure, where);
 }
 

@@ -1,3 +1,4 @@
+#include "backend/cuda/context/call_frame.hpp"
 #include "backend/cuda/context/executor.hpp"
 #include "libraries/primitives/cuda/cub_call.hpp"
 #include "libraries/primitives/cuda/packing.hpp"
@@ -17,41 +18,20 @@ using primitives::with_key;
 
 bool packed(const any_tensor& t) noexcept { return t.stride(0) == 1; }
 
-/// Where CUB reads keys and writes them sorted: the operands themselves where they are packed, else
-/// parts of the workspace.
-template <class Key>
-class key_places {
- public:
-  key_places(const any_tensor& from, const any_tensor& to, workspace_parts& parts)
-      : from_(from),
-        to_(to),
-        reads_operand_(packed(from) && !to.same_view(from)),
-        writes_operand_(packed(to)),
-        keys_(parts.add<Key>(reads_operand_ ? 0 : from.extent(0))),
-        sorted_(parts.add<Key>(writes_operand_ ? 0 : from.extent(0))) {}
+template <class T>
+T* elements_of(const packed_operand& t) noexcept {
+  return reinterpret_cast<T*>(t->address());
+}
 
-  [[nodiscard]] const Key* keys(const workspace_parts& parts) const {
-    return reads_operand_ ? reinterpret_cast<const Key*>(from_.address()) : parts.at<Key>(keys_);
-  }
-  [[nodiscard]] Key* sorted(const workspace_parts& parts) const {
-    return writes_operand_ ? reinterpret_cast<Key*>(to_.address()) : parts.at<Key>(sorted_);
-  }
-  [[nodiscard]] result<void> enqueue_before(const workspace_parts& parts, const lane& where) const {
-    if (reads_operand_) return {};
-    return enqueue_pack(from_, parts.at<std::byte>(keys_), where);
-  }
-  [[nodiscard]] result<void> enqueue_after(const workspace_parts& parts, const lane& where) const {
-    if (writes_operand_) return {};
-    return enqueue_unpack(parts.at<std::byte>(sorted_), to_, where);
-  }
+/// Where CUB reads elements and writes them sorted: the operands themselves where they are packed,
+/// else parts of the workspace.
+struct sorted_pair {
+  packed_operand before;
+  packed_operand after;
 
- private:
-  const any_tensor& from_;
-  const any_tensor& to_;
-  bool reads_operand_;
-  bool writes_operand_;
-  std::size_t keys_;
-  std::size_t sorted_;
+  sorted_pair(call_frame& c, const any_tensor& from, const any_tensor& to)
+      : before(c, from, use::reads, packed(from) && !to.same_view(from), enqueue_copy),
+        after(c, to, use::writes, packed(to), enqueue_copy) {}
 };
 
 result<void> run_sort(const primitives::sort& r, lane& where) {
@@ -59,52 +39,35 @@ result<void> run_sort(const primitives::sort& r, lane& where) {
   return with_key(r.x.type(), [&]<class Key>(Key) -> result<void> {
     radix_sort<Key, no_value> sort{.order = sorting_order<Key>(r.x.type(), r.descending),
                                    .count = r.x.extent(0)};
-    auto bytes = sort.temporary_bytes();
-    if (!bytes) return std::move(bytes).error();
-    workspace_parts parts;
-    const key_places<Key> places(r.x, r.y, parts);
-    const auto temporary = parts.add<std::byte>(static_cast<std::int64_t>(*bytes));
-    if (auto done = parts.take(where); !done) return done;
-    if (auto done = places.enqueue_before(parts, where); !done) return done;
-    sort.keys = places.keys(parts);
-    sort.sorted_keys = places.sorted(parts);
-    if (auto done = sort.enqueue(parts.at<void>(temporary), *bytes, where); !done) return done;
-    return places.enqueue_after(parts, where);
+    const std::size_t bytes = TRY(sort.temporary_bytes());
+    call_frame c(where);
+    sorted_pair keys(c, r.x, r.y);
+    c.share(bytes);
+    TRY(c.begin());
+    sort.keys = elements_of<const Key>(keys.before);
+    sort.sorted_keys = elements_of<Key>(keys.after);
+    TRY(sort.enqueue(c.shared(), bytes, where));
+    return c.end();
   });
 }
 
 /// Values of CUB's own widths go along with their keys.
 template <class Key, class Value>
 result<void> sort_with_values(const primitives::sort_pairs& r, lane& where) {
-  const std::int64_t count = r.keys.extent(0);
   radix_sort<Key, Value> sort{.order = sorting_order<Key>(r.keys.type(), r.descending),
-                              .count = count};
-  auto bytes = sort.temporary_bytes();
-  if (!bytes) return std::move(bytes).error();
-  workspace_parts parts;
-  const key_places<Key> places(r.keys, r.sorted_keys, parts);
-  const bool reads_operand = packed(r.values) && !r.sorted_values.same_view(r.values);
-  const bool writes_operand = packed(r.sorted_values);
-  const auto values = parts.add<Value>(reads_operand ? 0 : count);
-  const auto sorted_values = parts.add<Value>(writes_operand ? 0 : count);
-  const auto temporary = parts.add<std::byte>(static_cast<std::int64_t>(*bytes));
-  if (auto done = parts.take(where); !done) return done;
-
-  if (auto done = places.enqueue_before(parts, where); !done) return done;
-  sort.values = reinterpret_cast<const Value*>(r.values.address());
-  if (!reads_operand) {
-    auto packed_already = enqueue_pack(r.values, parts.at<std::byte>(values), where);
-    if (!packed_already) return packed_already;
-    sort.values = parts.at<Value>(values);
-  }
-  sort.keys = places.keys(parts);
-  sort.sorted_keys = places.sorted(parts);
-  sort.sorted_values = writes_operand ? reinterpret_cast<Value*>(r.sorted_values.address())
-                                      : parts.at<Value>(sorted_values);
-  if (auto done = sort.enqueue(parts.at<void>(temporary), *bytes, where); !done) return done;
-  if (auto done = places.enqueue_after(parts, where); !done) return done;
-  if (writes_operand) return {};
-  return enqueue_unpack(parts.at<std::byte>(sorted_values), r.sorted_values, where);
+                              .count = r.keys.extent(0)};
+  const std::size_t bytes = TRY(sort.temporary_bytes());
+  call_frame c(where);
+  sorted_pair keys(c, r.keys, r.sorted_keys);
+  sorted_pair values(c, r.values, r.sorted_values);
+  c.share(bytes);
+  TRY(c.begin());
+  sort.keys = elements_of<const Key>(keys.before);
+  sort.values = elements_of<const Value>(values.before);
+  sort.sorted_keys = elements_of<Key>(keys.after);
+  sort.sorted_values = elements_of<Value>(values.after);
+  TRY(sort.enqueue(c.shared(), bytes, where));
+  return c.end();
 }
 
 /// Of values of other widths, their indices go along.
@@ -113,32 +76,23 @@ result<void> sort_with_indices(const primitives::sort_pairs& r, lane& where) {
   const std::int64_t count = r.keys.extent(0);
   radix_sort<Key, Index> sort{.order = sorting_order<Key>(r.keys.type(), r.descending),
                               .count = count};
-  auto bytes = sort.temporary_bytes();
-  if (!bytes) return std::move(bytes).error();
-  workspace_parts parts;
-  const key_places<Key> places(r.keys, r.sorted_keys, parts);
-  const bool in_place = r.sorted_values.same_view(r.values);
-  const auto indices = parts.add<Index>(count);
-  const auto sorted_indices = parts.add<Index>(count);
-  const auto copy = parts.add<std::byte>(in_place ? count * size_of(r.values.type()) : 0);
-  const auto temporary = parts.add<std::byte>(static_cast<std::int64_t>(*bytes));
-  if (auto done = parts.take(where); !done) return done;
-
-  if (auto done = places.enqueue_before(parts, where); !done) return done;
-  if (auto done = enqueue_numbers(parts.at<Index>(indices), count, where); !done) return done;
-  sort.keys = places.keys(parts);
-  sort.values = parts.at<Index>(indices);
-  sort.sorted_keys = places.sorted(parts);
-  sort.sorted_values = parts.at<Index>(sorted_indices);
-  if (auto done = sort.enqueue(parts.at<void>(temporary), *bytes, where); !done) return done;
-  if (auto done = places.enqueue_after(parts, where); !done) return done;
-  any_tensor from = r.values;
-  if (in_place) {
-    auto* const copied = parts.at<std::byte>(copy);
-    if (auto done = enqueue_pack(r.values, copied, where); !done) return done;
-    from = any_tensor::unowned(copied, r.values.type(), {count});
-  }
-  return enqueue_gather(from, parts.at<const Index>(sorted_indices), r.sorted_values, where);
+  const std::size_t bytes = TRY(sort.temporary_bytes());
+  call_frame c(where);
+  sorted_pair keys(c, r.keys, r.sorted_keys);
+  packed_operand values(c, r.values, use::reads, !r.sorted_values.same_view(r.values),
+                        enqueue_copy);
+  const auto indices = c.array<Index>(count);
+  const auto sorted_indices = c.array<Index>(count);
+  c.share(bytes);
+  TRY(c.begin());
+  TRY(enqueue_numbers(indices.get(), count, where));
+  sort.keys = elements_of<const Key>(keys.before);
+  sort.values = indices;
+  sort.sorted_keys = elements_of<Key>(keys.after);
+  sort.sorted_values = sorted_indices;
+  TRY(sort.enqueue(c.shared(), bytes, where));
+  TRY(enqueue_gather<Index>(*values, sorted_indices, r.sorted_values, where));
+  return c.end();
 }
 
 result<void> run_sort_pairs(const primitives::sort_pairs& r, lane& where) {

@@ -1,5 +1,6 @@
 #include "libraries/tensors/cuda/executors.hpp"
 
+#include "backend/cuda/context/call_frame.hpp"
 #include "backend/cuda/context/executor.hpp"
 #include "libraries/blas/cuda/product/product.hpp"
 #include "libraries/elementwise/cuda/elementwise.hpp"
@@ -63,7 +64,7 @@ tensors::library_use use_of_library() {
 result<lane_state*> state_of(lane& where) {
   std::shared_ptr<void>& place = where.attachment(&attachment_key);
   if (!place) {
-    if (auto loaded = load_interpreter(); !loaded) return std::move(loaded).error();
+    TRY(load_interpreter());
     auto made = std::make_shared<lane_state>();
     made->with_library.library = use_of_library();
     if (made->with_library.library != tensors::library_use::never) {
@@ -161,16 +162,14 @@ bool has_functions(const tensors::program& p) noexcept {
 }  // namespace
 
 result<void> prepare_tensors(lane& where) {
-  if (auto state = state_of(where); !state) return std::move(state).error();
+  TRY(state_of(where));
   return {};
 }
 
 result<void> run_program(const void* request, std::string key, make_program make,
                          std::span<const any_tensor* const> operands, blas::math_mode math,
                          lane& where) {
-  auto found = state_of(where);
-  if (!found) return std::move(found).error();
-  lane_state& state = **found;
+  lane_state& state = *TRY(state_of(where));
   if (state.library) add_alignments(key, operands, math);
   auto place = state.programs.find(key);
   if (place == state.programs.end()) {
@@ -185,21 +184,18 @@ result<void> run_program(const void* request, std::string key, make_program make
   }
   const planned_program& planned = place->second;
   const tensors::program& what = planned.what;
-  const std::size_t own = what.workspace_bytes + planned.library_bytes;
   const std::size_t for_functions =
       has_functions(what)
           ? static_cast<std::size_t>(where.multiprocessors()) * function_bytes_of_multiprocessor
           : 0;
-  std::span<std::byte> memory;
-  if (own + for_functions > 0) {
-    auto taken = where.workspace(own + for_functions);
-    if (!taken) return std::move(taken).error();
-    memory = *taken;
-  }
-  part_lane functions(where, memory.subspan(own));
-  tensor_steps steps(functions, math, planned,
-                     memory.subspan(what.workspace_bytes, planned.library_bytes));
-  return tensors::program_run(what, operands, memory.data(), steps)();
+  call_frame c(where);
+  const auto own = c.bytes(what.workspace_bytes);
+  const auto of_library = c.bytes(planned.library_bytes);
+  const auto of_functions = c.bytes(for_functions);
+  TRY(c.begin());
+  part_lane functions(where, {of_functions.get(), for_functions});
+  tensor_steps steps(functions, math, planned, {of_library.get(), planned.library_bytes});
+  return tensors::program_run(what, operands, own, steps)();
 }
 
 }  // namespace troupe::cuda

@@ -38,7 +38,8 @@ std::int64_t bytes_of_table(const attention_case& what, std::size_t at) noexcept
 
 }  // namespace
 
-checked_contents::checked_contents(const attention_case& what, pieces& workspace) : what_(what) {
+checked_contents::checked_contents(call_frame& c, const attention_case& what)
+    : step(c), what_(what) {
   if (!what.checks_contents()) {
     for (const std::size_t at :
          {number::lengths_q_at, number::lengths_kv_at, number::offsets_q_at, number::offsets_o_at,
@@ -48,14 +49,14 @@ checked_contents::checked_contents(const attention_case& what, pieces& workspace
     all_.of_kv.checked = reinterpret_cast<std::int32_t*>(addresses_[number::lengths_kv_at]);
     return;
   }
-  begin_ = workspace.add(5 * bytes_of_lengths(what) + 4 * bytes_of_offsets(what) +
-                         bytes_of_table(what, number::table_k_at) +
-                         bytes_of_table(what, number::table_v_at));
+  memory_ =
+      c.bytes(5 * bytes_of_lengths(what) + 4 * bytes_of_offsets(what) +
+              bytes_of_table(what, number::table_k_at) + bytes_of_table(what, number::table_v_at));
 }
 
-result<void> checked_contents::enqueue(std::byte* workspace, cudaStream_t stream) {
+result<void> checked_contents::before(lane& where) {
   if (!what_.checks_contents()) return {};
-  std::byte* free = workspace + begin_;
+  std::byte* free = memory_;
   const auto take = [&](std::int64_t bytes) {
     std::byte* const taken = free;
     free += bytes;
@@ -111,7 +112,7 @@ result<void> checked_contents::enqueue(std::byte* workspace, cudaStream_t stream
                       .per_sequence = t.extent(1),
                       .checked = reinterpret_cast<std::int32_t*>(addresses_[tables_at[i]])};
   }
-  return all_.batch == 0 ? result<void>() : contents::enqueue_check(all_, stream);
+  return all_.batch == 0 ? result<void>() : contents::enqueue_check(all_, where.stream());
 }
 
 }  // namespace troupe::cuda

@@ -1,20 +1,18 @@
 #pragma once
 
-#include "backend/cuda/context/lane.hpp"
-#include "backend/cuda/context/pieces.hpp"
+#include "backend/cuda/context/call_frame.hpp"
 #include "libraries/dnn/cuda/attention/attention_case.hpp"
 #include "libraries/dnn/cuda/attention/contents.hpp"
 
 namespace troupe::cuda {
 /// The lengths, offsets and tables of a request, checked and packed in workspace, with those that
 /// the request leaves out and its plan wants.
-class checked_contents {
+class checked_contents final : call_frame::step {
  public:
-  /// Adds what it needs to a piece of workspace. The case outlives it.
-  checked_contents(const attention_case& what, pieces& workspace);
+  /// The case outlives it.
+  checked_contents(call_frame& c, const attention_case& what);
 
-  [[nodiscard]] result<void> enqueue(std::byte* workspace, cudaStream_t stream);
-  /// That of an operand which is among them. After `enqueue`.
+  /// That of an operand which is among them. After the frame's `begin`.
   [[nodiscard]] std::byte* address(std::size_t operand) const noexcept {
     return addresses_[operand];
   }
@@ -27,9 +25,11 @@ class checked_contents {
  private:
   using number = attention_case::operand_number;
 
+  result<void> before(lane& where) override;
+
   const attention_case& what_;
   contents::sequence_contents all_;
-  std::size_t begin_ = 0;
+  frame_array<std::byte> memory_;
   std::array<std::byte*, number::operand_count> addresses_{};
 };
 

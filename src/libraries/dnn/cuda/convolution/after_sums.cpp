@@ -1,6 +1,7 @@
 #include "libraries/dnn/cuda/convolution/after_sums.hpp"
 
 #include "backend/lru_cache.hpp"
+#include "base/try.hpp"
 #include "libraries/dnn/cuda/plan/staging.hpp"
 
 #include <bit>
@@ -98,9 +99,8 @@ result<void> enqueue_after(const epilogue& what, const any_tensor& sums, const a
     std::vector<std::int64_t> strides(extents.size(), 1);
     extents[0] = what.bias.extent(0);
     strides[0] = what.bias.stride(0);
-    auto view = what.bias.as_strided(shape(extents), std::span<const std::int64_t>(strides));
-    if (!view) return std::move(view).error();
-    request.inputs.push_back(*std::move(view));
+    auto view = TRY(what.bias.as_strided(shape(extents), std::span<const std::int64_t>(strides)));
+    request.inputs.push_back(std::move(view));
   }
   return enqueue_map(request, where);
 }

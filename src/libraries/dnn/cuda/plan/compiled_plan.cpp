@@ -1,6 +1,7 @@
 #include "libraries/dnn/cuda/plan/compiled_plan.hpp"
 
 #include "backend/cuda/context/failure.hpp"
+#include "base/try.hpp"
 #include "libraries/dnn/cuda/plan/owned.hpp"
 #include "libraries/dnn/cuda/plan/words.hpp"
 
@@ -45,51 +46,38 @@ result<std::unique_ptr<compiled_plan>> compiled_plan::load(cudnnHandle_t library
   if (!image.lies_within_workspace()) {
     return error{.code = errc::library_error, .message = "the plan leaves its workspace"};
   }
-  auto native = cudnn_descriptor::make(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
-  if (!native) return std::move(native).error();
-  if (auto set = native->set(CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
-                             static_cast<std::int64_t>(image.plan.size()), image.plan.data());
-      !set) {
-    return std::move(set).error();
-  }
-  if (auto set = native->set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &library);
-      !set) {
-    return std::move(set).error();
-  }
-  if (auto done = native->finalize(); !done) return std::move(done).error();
+  auto native = TRY(cudnn_descriptor::make(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR));
+  TRY(native.set(CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
+                 static_cast<std::int64_t>(image.plan.size()), image.plan.data()));
+  TRY(native.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &library));
+  TRY(native.finalize());
   std::int64_t workspace = 0;
-  if (auto got =
-          check(cudnnBackendGetAttribute(native->get(), CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
-                                         CUDNN_TYPE_INT64, 1, nullptr, &workspace),
-                "cudnnBackendGetAttribute");
-      !got) {
-    return std::move(got).error();
-  }
+  TRY(check(cudnnBackendGetAttribute(native.get(), CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
+                                     CUDNN_TYPE_INT64, 1, nullptr, &workspace),
+            "cudnnBackendGetAttribute"));
   // The text is not needed any more, and long.
   std::exchange(image.plan, {}).shrink_to_fit();
   const auto bytes = static_cast<std::size_t>(workspace + image.frontend_workspace_bytes);
   return std::unique_ptr<compiled_plan>(
-      new compiled_plan(*std::move(native), std::move(image), bytes));
+      new compiled_plan(std::move(native), std::move(image), bytes));
 }
 
 result<void> compiled_plan::run(cudnnHandle_t library, std::span<std::byte* const> operands,
                                 std::byte* workspace, cudaStream_t stream) {
-  if (auto done = preset(workspace, stream); !done) return done;
+  TRY(preset(workspace, stream));
   return execute(library, operands, workspace, stream);
 }
 
 result<void> compiled_plan::preset(std::byte* workspace, cudaStream_t stream) {
   for (const plan_image::preset& one : image_.presets) {
     std::byte* const to = workspace + one.at;
-    auto done =
-        one.values.empty()
+    TRY(one.values.empty()
             ? check(cudaMemsetAsync(to, 0, static_cast<std::size_t>(one.bytes), stream),
                     "cudaMemsetAsync")
             : check(enqueue_words({reinterpret_cast<const std::uint32_t*>(one.values.data()),
                                    one.values.size()},
                                   to, stream),
-                    "store_words");
-    if (!done) return done;
+                    "store_words"));
   }
   return {};
 }
@@ -122,26 +110,15 @@ result<void> compiled_plan::execute(cudnnHandle_t library, std::span<std::byte* 
   }
   std::byte* const rest =
       workspace == nullptr ? nullptr : workspace + image_.frontend_workspace_bytes;
-  auto pack = cudnn_descriptor::make(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
-  if (!pack) return std::move(pack).error();
+  auto pack = TRY(cudnn_descriptor::make(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR));
   const auto number = static_cast<std::int64_t>(count);
-  if (auto set = pack->set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, number,
-                           addresses.data());
-      !set) {
-    return set;
-  }
-  if (auto set =
-          pack->set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, number, uids.data());
-      !set) {
-    return set;
-  }
-  if (auto set = pack->set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &rest);
-      !set) {
-    return set;
-  }
-  if (auto done = pack->finalize(); !done) return done;
+  TRY(pack.set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, number,
+               addresses.data()));
+  TRY(pack.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, number, uids.data()));
+  TRY(pack.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &rest));
+  TRY(pack.finalize());
   const std::lock_guard lock(mutex_);
-  return check(cudnnBackendExecute(library, native_.get(), pack->get()), "cudnnBackendExecute",
+  return check(cudnnBackendExecute(library, native_.get(), pack.get()), "cudnnBackendExecute",
                stream);
 }
 

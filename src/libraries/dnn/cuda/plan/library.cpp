@@ -1,6 +1,7 @@
 #include "libraries/dnn/cuda/plan/library.hpp"
 
 #include "backend/cuda/context/failure.hpp"
+#include "backend/cuda/context/per_context.hpp"
 
 #include <fmt/format.h>
 #include <link.h>
@@ -72,22 +73,17 @@ result<void> check(cudnnStatus_t status, std::string_view call, cudaStream_t str
 }
 
 result<int> compute_capability() {
+  static per_context<int, int> known;
   int device = 0;
-  if (auto got = check(cudaGetDevice(&device), "cudaGetDevice"); !got)
-    return std::move(got).error();
-  thread_local std::pair<int, int> last{-1, 0};
-  if (last.first == device) return last.second;
-  int major = 0;
-  int minor = 0;
-  for (auto [to, what] : {std::pair(&major, cudaDevAttrComputeCapabilityMajor),
-                          std::pair(&minor, cudaDevAttrComputeCapabilityMinor)}) {
-    if (auto got = check(cudaDeviceGetAttribute(to, what, device), "cudaDeviceGetAttribute");
-        !got) {
-      return std::move(got).error();
-    }
-  }
-  last = {device, 10 * major + minor};
-  return last.second;
+  TRY(check(cudaGetDevice(&device), "cudaGetDevice"));
+  return *TRY(known.of(device, [device]() -> result<std::unique_ptr<int>> {
+    int major = 0;
+    int minor = 0;
+    for (auto [to, what] : {std::pair(&major, cudaDevAttrComputeCapabilityMajor),
+                            std::pair(&minor, cudaDevAttrComputeCapabilityMinor)})
+      TRY(check(cudaDeviceGetAttribute(to, what, device), "cudaDeviceGetAttribute"));
+    return std::make_unique<int>(10 * major + minor);
+  }));
 }
 
 result<cudnn_handle> cudnn_handle::make() {
@@ -100,30 +96,23 @@ result<cudnn_handle> cudnn_handle::make() {
     return std::move(made).error();
   }
   cudnn_handle owned(handle);
-  if (auto one = check_folders(); !one) return std::move(one).error();
+  TRY(check_folders());
   return owned;
 }
 
 result<cudnnHandle_t> cudnn_of(lane& where) {
   std::shared_ptr<void>& place = where.attachment(&attachment_key);
   if (!place) {
-    auto made = cudnn_handle::make();
-    if (!made) return std::move(made).error();
-    if (auto set = check(cudnnSetStream(made->get(), where.stream()), "cudnnSetStream"); !set) {
-      return std::move(set).error();
-    }
-    place = std::make_shared<cudnn_handle>(*std::move(made));
+    auto made = TRY(cudnn_handle::make());
+    TRY(check(cudnnSetStream(made.get(), where.stream()), "cudnnSetStream"));
+    place = std::make_shared<cudnn_handle>(std::move(made));
   }
   return static_cast<cudnn_handle*>(place.get())->get();
 }
 
 result<cudnn_descriptor> cudnn_descriptor::make(cudnnBackendDescriptorType_t type) {
   cudnnBackendDescriptor_t native = nullptr;
-  if (auto made =
-          check(cudnnBackendCreateDescriptor(type, &native), "cudnnBackendCreateDescriptor");
-      !made) {
-    return std::move(made).error();
-  }
+  TRY(check(cudnnBackendCreateDescriptor(type, &native), "cudnnBackendCreateDescriptor"));
   return cudnn_descriptor(native);
 }
 

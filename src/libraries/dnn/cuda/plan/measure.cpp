@@ -2,6 +2,7 @@
 
 #include "backend/cuda/context/failure.hpp"
 #include "backend/cuda/context/pieces.hpp"
+#include "base/try.hpp"
 #include "libraries/dnn/cuda/plan/graph_fingerprint.hpp"
 #include "libraries/dnn/cuda/plan/owned.hpp"
 
@@ -34,8 +35,7 @@ class scratch {
 
   [[nodiscard]] result<void> take(std::size_t bytes) {
     void* made = nullptr;
-    if (auto got = check(cudaMallocAsync(&made, bytes, stream_), "cudaMallocAsync"); !got)
-      return got;
+    TRY(check(cudaMallocAsync(&made, bytes, stream_), "cudaMallocAsync"));
     memory_ = static_cast<std::byte*>(made);
     return check(cudaMemsetAsync(memory_, 0, bytes, stream_), "cudaMemsetAsync");
   }
@@ -53,11 +53,8 @@ class timing {
                                                             const graphs::description& what,
                                                             std::size_t workspace_bytes) {
     cudaStream_t stream = nullptr;
-    if (auto got = check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
-                         "cudaStreamCreateWithFlags");
-        !got) {
-      return std::move(got).error();
-    }
+    TRY(check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
+              "cudaStreamCreateWithFlags"));
     std::unique_ptr<timing> made(new timing(library, stream));
     pieces all;
     std::vector<std::pair<std::size_t, std::size_t>> places;
@@ -73,20 +70,16 @@ class timing {
       }
     }
     const std::size_t workspace_at = all.add(static_cast<std::int64_t>(workspace_bytes));
-    if (auto got = made->memory_.take(std::max<std::size_t>(all.bytes(), 1)); !got) {
-      return std::move(got).error();
-    }
+    TRY(made->memory_.take(std::max<std::size_t>(all.bytes(), 1)));
     for (const auto& [index, offset] : places)
       made->operands_[index] = made->memory_.at(offset);
     made->workspace_ = made->memory_.at(workspace_at);
     for (owned<cudaEvent_t>* const one : {&made->before_, &made->after_}) {
       cudaEvent_t event = nullptr;
-      if (auto got = check(cudaEventCreate(&event), "cudaEventCreate"); !got)
-        return std::move(got).error();
+      TRY(check(cudaEventCreate(&event), "cudaEventCreate"));
       one->reset(event);
     }
-    if (auto set = check(cudnnSetStream(library, stream), "cudnnSetStream"); !set)
-      return std::move(set).error();
+    TRY(check(cudnnSetStream(library, stream), "cudnnSetStream"));
     return made;
   }
   ~timing() { (void)cudnnSetStream(library_, nullptr); }
@@ -97,21 +90,12 @@ class timing {
   [[nodiscard]] result<float> of(compiled_plan& plan) {
     float least = std::numeric_limits<float>::max();
     for (int i = 0; i <= rounds; ++i) {  // the first loads code
-      if (auto done = check(cudaEventRecord(before_.get(), stream_.get()), "cudaEventRecord");
-          !done)
-        return std::move(done).error();
-      if (auto done = plan.run(library_, operands_, workspace_, stream_.get()); !done)
-        return std::move(done).error();
-      if (auto done = check(cudaEventRecord(after_.get(), stream_.get()), "cudaEventRecord"); !done)
-        return std::move(done).error();
-      if (auto done = check(cudaEventSynchronize(after_.get()), "cudaEventSynchronize"); !done)
-        return std::move(done).error();
+      TRY(check(cudaEventRecord(before_.get(), stream_.get()), "cudaEventRecord"));
+      TRY(plan.run(library_, operands_, workspace_, stream_.get()));
+      TRY(check(cudaEventRecord(after_.get(), stream_.get()), "cudaEventRecord"));
+      TRY(check(cudaEventSynchronize(after_.get()), "cudaEventSynchronize"));
       float took = 0;
-      if (auto got = check(cudaEventElapsedTime(&took, before_.get(), after_.get()),
-                           "cudaEventElapsedTime");
-          !got) {
-        return std::move(got).error();
-      }
+      TRY(check(cudaEventElapsedTime(&took, before_.get(), after_.get()), "cudaEventElapsedTime"));
       if (i > 0) least = std::min(least, took);
     }
     return least;

@@ -1,6 +1,7 @@
 #include "libraries/dnn/cuda/plan/plan_service.hpp"
 
 #include "backend/cuda/context/failure.hpp"
+#include "backend/cuda/context/per_context.hpp"
 #include "libraries/dnn/cuda/plan/graph_builder.hpp"
 #include "libraries/dnn/cuda/plan/graph_fingerprint.hpp"
 #include "libraries/dnn/cuda/plan/measure.hpp"
@@ -11,7 +12,6 @@
 #include <bit>
 #include <chrono>
 #include <cstring>
-#include <map>
 #include <utility>
 
 namespace troupe::cuda {
@@ -35,16 +35,9 @@ result<std::string> identity_of_machine() {
   int device = 0;
   int driver = 0;
   cudaDeviceProp properties{};
-  if (auto done = check(cudaGetDevice(&device), "cudaGetDevice"); !done) {
-    return std::move(done).error();
-  }
-  if (auto done = check(cudaDriverGetVersion(&driver), "cudaDriverGetVersion"); !done) {
-    return std::move(done).error();
-  }
-  if (auto done = check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
-      !done) {
-    return std::move(done).error();
-  }
+  TRY(check(cudaGetDevice(&device), "cudaGetDevice"));
+  TRY(check(cudaDriverGetVersion(&driver), "cudaDriverGetVersion"));
+  TRY(check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties"));
   return fmt::format(
       "dnn plan 1, cudnn {}, frontend {}, driver {}, {} with {} multiprocessors, "
       "sm_{}{}\n",
@@ -52,24 +45,12 @@ result<std::string> identity_of_machine() {
       properties.multiProcessorCount, properties.major, properties.minor);
 }
 
-/// The services of this process. They stay: what they hold is the context's, which nobody destroys.
-/// Only their threads end, before what these use does.
-class all_services {
- public:
+/// The services of this process, by device. Their threads end with it, before what these use does.
+struct all_services : per_context<plan_service, int> {
   ~all_services() {
-    for (auto& [device, service] : of_device) {
-      service->stop();
-      (void)service.release();  // NOLINT: see above
-    }
+    visit([](plan_service& one) { one.stop(); });
   }
-  std::mutex mutex;
-  std::map<int, std::unique_ptr<plan_service>> of_device;
 };
-
-all_services& services() {
-  static all_services all;
-  return all;
-}
 
 }  // namespace
 
@@ -82,21 +63,13 @@ std::size_t plan_words_hash::operator()(const plan_words& words) const noexcept 
 }
 
 result<plan_service*> plan_service::of_current_context() {
+  static all_services services;
   int device = 0;
-  if (auto got = check(cudaGetDevice(&device), "cudaGetDevice"); !got)
-    return std::move(got).error();
-  thread_local std::pair<int, plan_service*> last;
-  if (last.first == device && last.second != nullptr) return last.second;
-  all_services& all = services();
-  const std::lock_guard lock(all.mutex);
-  auto& service = all.of_device[device];
-  if (!service) {
-    auto identity = identity_of_machine();
-    if (!identity) return std::move(identity).error();
-    service.reset(new plan_service(device, *std::move(identity)));
-  }
-  last = {device, service.get()};
-  return service.get();
+  TRY(check(cudaGetDevice(&device), "cudaGetDevice"));
+  return services.of(device, [device]() -> result<std::unique_ptr<plan_service>> {
+    std::string identity = TRY(identity_of_machine());
+    return std::unique_ptr<plan_service>(new plan_service(device, std::move(identity)));
+  });
 }
 
 plan_service::plan_service(int device, std::string identity)

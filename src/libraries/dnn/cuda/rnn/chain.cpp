@@ -1,6 +1,7 @@
 #include "libraries/dnn/cuda/rnn/chain.hpp"
 
 #include "backend/cuda/context/failure.hpp"
+#include "base/try.hpp"
 #include "libraries/dnn/cuda/rnn/operands.hpp"
 
 #include <algorithm>
@@ -11,10 +12,9 @@ namespace troupe::cuda::rnn {
 result<chain> chain::make(const dnn::rnn_network& network, const dnn::rnn_shape& s, dtype type,
                           const std::vector<std::int64_t>& lengths, bool whole,
                           bool lies_time_first, bool training, lane& where) {
-  auto from = stacks::of(where);
-  if (!from) return std::move(from).error();
+  const auto from = TRY(stacks::of(where));
   chain made;
-  made.library_ = (*from)->library();
+  made.library_ = from->library();
   made.network_ = network;
   made.s_ = s;
   made.type_ = type;
@@ -27,7 +27,7 @@ result<chain> chain::make(const dnn::rnn_network& network, const dnn::rnn_shape&
   made.joint_ = static_cast<std::size_t>(s.rows() * s.width() * size_of(type));
   const std::int64_t at_once = training && dnn::drops(network) ? 1 : s.layers;
   for (std::int64_t layer = 0; layer < s.layers; layer += at_once) {
-    if (auto added = made.add(layer, at_once, **from); !added) return std::move(added).error();
+    TRY(made.add(layer, at_once, *from));
   }
   return made;
 }
@@ -39,20 +39,11 @@ result<void> chain::add(std::int64_t first_layer, std::int64_t count, stacks& fr
   dnn::rnn_network of_layers = network_;
   of_layers.layers = count;
   const std::int64_t width = s_.input_of(first_layer);
-  const auto take = [](auto& to, auto made) -> result<void> {
-    if (!made) return std::move(made).error();
-    to = *std::move(made);
-    return {};
-  };
   const std::int64_t states = count * s_.directions;
-  if (auto done = take(l.x, describe_sequences(type_, sequences_, width)); !done) return done;
-  if (auto done = take(l.y, describe_sequences(type_, sequences_, s_.width())); !done) return done;
-  if (auto done = take(l.h, describe_states(type_, states, s_.batch, s_.output)); !done) {
-    return done;
-  }
-  if (auto done = take(l.c, describe_states(type_, states, s_.batch, s_.hidden)); !done) {
-    return done;
-  }
+  l.x = TRY(describe_sequences(type_, sequences_, width));
+  l.y = TRY(describe_sequences(type_, sequences_, s_.width()));
+  l.h = TRY(describe_states(type_, states, s_.batch, s_.output));
+  l.c = TRY(describe_states(type_, states, s_.batch, s_.hidden));
   stack_key key{.network = of_layers, .input = width, .type = type_};
   key.algorithm = preferred_algorithm(key, s_.batch, whole_);
   auto taken = take_stack(l, key, from);
@@ -75,9 +66,7 @@ result<void> chain::add(std::int64_t first_layer, std::int64_t count, stacks& fr
 
 // Whether cuDNN has an algorithm for these sizes is said here only.
 result<void> chain::take_stack(link& l, const stack_key& key, stacks& from) const {
-  auto layers = from.find(key);
-  if (!layers) return std::move(layers).error();
-  l.layers = *layers;
+  l.layers = TRY(from.find(key));
   return check(cudnnGetRNNTempSpaceSizes(library_, l.layers->native.get(), mode(), l.x.get(),
                                          &l.workspace_bytes, &l.reserve_bytes),
                "cudnnGetRNNTempSpaceSizes");
@@ -128,9 +117,7 @@ std::byte* chain::in_place(const link& l, std::byte* ours) const noexcept {
 result<void> chain::gather(const link& l, const std::byte* ours, std::byte* theirs,
                            cudaStream_t stream) const {
   for (const weight_run& run : l.weights) {
-    if (auto done = enqueue_copy(theirs + run.theirs, ours + run.ours, run.bytes, stream); !done) {
-      return done;
-    }
+    TRY(enqueue_copy(theirs + run.theirs, ours + run.ours, run.bytes, stream));
   }
   return {};
 }
@@ -138,9 +125,7 @@ result<void> chain::gather(const link& l, const std::byte* ours, std::byte* thei
 result<void> chain::scatter(const link& l, const std::byte* theirs, std::byte* ours,
                             cudaStream_t stream) const {
   for (const weight_run& run : l.weights) {
-    if (auto done = enqueue_copy(ours + run.ours, theirs + run.theirs, run.bytes, stream); !done) {
-      return done;
-    }
+    TRY(enqueue_copy(ours + run.ours, theirs + run.theirs, run.bytes, stream));
   }
   return {};
 }

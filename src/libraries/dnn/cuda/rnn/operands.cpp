@@ -4,13 +4,13 @@
 
 namespace troupe::cuda::rnn {
 
-std::size_t operands::add(const any_tensor& t, use how, std::uintptr_t alignment, pieces& room) {
+std::size_t operands::add(const any_tensor& t, use how, std::uintptr_t alignment, call_frame& c) {
   one added{.given = t.address(),
             .address = t.address(),
             .bytes = static_cast<std::size_t>(t.null() ? 0 : t.count() * size_of(t.type())),
             .how = how};
   added.staged = added.bytes > 0 && reinterpret_cast<std::uintptr_t>(added.given) % alignment != 0;
-  if (added.staged) added.offset = room.add(static_cast<std::int64_t>(added.bytes));
+  if (added.staged) added.copy = c.bytes(added.bytes);
   all_.push_back(added);
   return all_.size() - 1;
 }
@@ -20,12 +20,12 @@ void operands::write(std::vector<std::uint64_t>& words) const {
     words.push_back(std::bit_cast<std::uint64_t>(t.given));
 }
 
-result<void> operands::begin(std::byte* workspace, cudaStream_t stream) {
+result<void> operands::begin(cudaStream_t stream) {
   for (one& t : all_) {
     if (!t.staged) continue;
-    t.address = workspace + t.offset;
+    t.address = t.copy;
     if (t.how == use::writes) continue;
-    if (auto copied = enqueue_copy(t.address, t.given, t.bytes, stream); !copied) return copied;
+    TRY(enqueue_copy(t.address, t.given, t.bytes, stream));
   }
   return {};
 }
@@ -33,7 +33,7 @@ result<void> operands::begin(std::byte* workspace, cudaStream_t stream) {
 result<void> operands::end(cudaStream_t stream) const {
   for (const one& t : all_) {
     if (!t.staged || t.how == use::reads) continue;
-    if (auto copied = enqueue_copy(t.given, t.address, t.bytes, stream); !copied) return copied;
+    TRY(enqueue_copy(t.given, t.address, t.bytes, stream));
   }
   return {};
 }

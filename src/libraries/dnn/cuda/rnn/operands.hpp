@@ -1,8 +1,7 @@
 #pragma once
 
+#include "backend/cuda/context/call_frame.hpp"
 #include "backend/cuda/context/failure.hpp"
-#include "backend/cuda/context/lane.hpp"
-#include "backend/cuda/context/pieces.hpp"
 
 #include <troupe/tensor/tensor.hpp>
 
@@ -12,19 +11,17 @@
 
 namespace troupe::cuda::rnn {
 
-enum class use : std::uint8_t { reads, writes, updates };
-
 /// Operands without gaps, as cuDNN takes them: aligned. Others are copied to workspace and back.
 class operands {
  public:
   /// The number of the operand. Before the workspace is there.
-  std::size_t add(const any_tensor& t, use how, pieces& room) { return add(t, how, 16, room); }
+  std::size_t add(const any_tensor& t, use how, call_frame& c) { return add(t, how, 16, c); }
   /// Of a reserve: cuDNN lays it out from its address on, so that a copy would be another one.
-  std::size_t add_reserve(const any_tensor& t, use how, pieces& room) {
-    return add(t, how, 256, room);
+  std::size_t add_reserve(const any_tensor& t, use how, call_frame& c) {
+    return add(t, how, 256, c);
   }
-  /// Once it is: copies what is read.
-  [[nodiscard]] result<void> begin(std::byte* workspace, cudaStream_t stream);
+  /// Once the frame has begun: copies what is read.
+  [[nodiscard]] result<void> begin(cudaStream_t stream);
   /// Adds where they lie.
   void write(std::vector<std::uint64_t>& words) const;
   /// Null for what is not given.
@@ -37,11 +34,11 @@ class operands {
     std::byte* given = nullptr;
     std::byte* address = nullptr;
     std::size_t bytes = 0;
-    std::size_t offset = 0;
+    frame_array<std::byte> copy{};
     bool staged = false;
     use how{};
   };
-  std::size_t add(const any_tensor& t, use how, std::uintptr_t alignment, pieces& room);
+  std::size_t add(const any_tensor& t, use how, std::uintptr_t alignment, call_frame& c);
 
   std::vector<one> all_;
 };

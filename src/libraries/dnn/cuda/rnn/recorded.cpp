@@ -1,6 +1,7 @@
 #include "libraries/dnn/cuda/rnn/recorded.hpp"
 
 #include "backend/cuda/context/failure.hpp"
+#include "base/try.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -16,16 +17,12 @@ constexpr std::size_t most_kept = 32;
 result<recorded_calls*> recorded_calls::of(lane& where) {
   std::shared_ptr<void>& place = where.attachment(&attachment_key);
   if (!place) {
-    auto library = cudnn_of(where);
-    if (!library) return std::move(library).error();
+    const auto library = TRY(cudnn_of(where));
     cudaStream_t apart = nullptr;
-    if (auto made = check(cudaStreamCreateWithFlags(&apart, cudaStreamNonBlocking),
-                          "cudaStreamCreateWithFlags");
-        !made) {
-      return std::move(made).error();
-    }
+    TRY(check(cudaStreamCreateWithFlags(&apart, cudaStreamNonBlocking),
+              "cudaStreamCreateWithFlags"));
     place = std::shared_ptr<recorded_calls>(
-        new recorded_calls(*library, where.stream(), owned<cudaStream_t>(apart)));
+        new recorded_calls(library, where.stream(), owned<cudaStream_t>(apart)));
   }
   return static_cast<recorded_calls*>(place.get());
 }
@@ -40,7 +37,7 @@ result<void> recorded_calls::run(call_words words,
   }
   known->last_use = uses_;
   if (!known->graph && !known->refused) {
-    if (auto back = record(*known, enqueue); !back) return back;
+    TRY(record(*known, enqueue));
     known->refused = !known->graph;
   }
   // A recording has enqueued nothing, whatever has become of it.
@@ -96,9 +93,7 @@ result<void> recorded_calls::record(entry& e,
 }
 
 result<void> recorded_calls::launch(entry& e) {
-  if (auto done = check(cudaGraphLaunch(e.graph.get(), stream_), "cudaGraphLaunch"); !done) {
-    return done;
-  }
+  TRY(check(cudaGraphLaunch(e.graph.get(), stream_), "cudaGraphLaunch"));
   return check(cudaEventRecord(e.launched.get(), stream_), "cudaEventRecord");
 }
 

@@ -1,5 +1,6 @@
 #include "libraries/dnn/cuda/rnn/stack.hpp"
 
+#include "base/try.hpp"
 #include "libraries/dnn/cuda/limits.hpp"
 
 #include <algorithm>
@@ -74,11 +75,9 @@ cudnnRNNAlgo_t preferred_algorithm(const stack_key& of, std::int64_t batch, bool
 result<stacks*> stacks::of(lane& where) {
   std::shared_ptr<void>& place = where.attachment(&attachment_key);
   if (!place) {
-    auto library = cudnn_of(where);
-    if (!library) return std::move(library).error();
-    auto none = describe_no_dropout(*library);
-    if (!none) return std::move(none).error();
-    place = std::shared_ptr<stacks>(new stacks(*library, *std::move(none)));
+    const auto library = TRY(cudnn_of(where));
+    auto none = TRY(describe_no_dropout(library));
+    place = std::shared_ptr<stacks>(new stacks(library, std::move(none)));
   }
   return static_cast<stacks*>(place.get());
 }
@@ -86,43 +85,31 @@ result<stacks*> stacks::of(lane& where) {
 result<const stack*> stacks::find(const stack_key& key) {
   const auto found = std::ranges::find(entries_, key, &entry::key);
   if (found != entries_.end()) return found->what.get();
-  auto made = make(key);
-  if (!made) return std::move(made).error();
+  auto made = TRY(make(key));
   if (entries_.size() >= most_kept) entries_.erase(entries_.begin());
-  entries_.push_back({key, std::make_unique<stack>(*std::move(made))});
+  entries_.push_back({key, std::make_unique<stack>(std::move(made))});
   return entries_.back().what.get();
 }
 
 result<stack> stacks::make(const stack_key& key) const {
   const dnn::rnn_network& n = key.network;
   cudnnRNNDescriptor_t native = nullptr;
-  if (auto made = check(cudnnCreateRNNDescriptor(&native), "cudnnCreateRNNDescriptor"); !made) {
-    return std::move(made).error();
-  }
+  TRY(check(cudnnCreateRNNDescriptor(&native), "cudnnCreateRNNDescriptor"));
   stack one;
   one.native = network_descriptor(native);
   const auto computed_in = key.type == dtype::f64 ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
-  if (auto set = check(
-          cudnnSetRNNDescriptor_v8(
-              native, key.algorithm, mode_of(n.cell), CUDNN_RNN_DOUBLE_BIAS,
-              n.bidirectional ? CUDNN_BIDIRECTIONAL : CUDNN_UNIDIRECTIONAL, CUDNN_LINEAR_INPUT,
-              data_type_of(key.type), computed_in, math_of(key.type, n.math),
-              static_cast<std::int32_t>(key.input), static_cast<std::int32_t>(n.hidden),
-              static_cast<std::int32_t>(dnn::output_of(n)), static_cast<std::int32_t>(n.layers),
-              no_dropout_.get(), CUDNN_RNN_PADDED_IO_ENABLED),
-          "cudnnSetRNNDescriptor_v8");
-      !set) {
-    return std::move(set).error();
-  }
-  if (auto got = check(cudnnGetRNNWeightSpaceSize(library_, native, &one.weight_bytes),
-                       "cudnnGetRNNWeightSpaceSize");
-      !got) {
-    return std::move(got).error();
-  }
-  auto matrix = describe_states(key.type, 1, 1, 1);
-  if (!matrix) return std::move(matrix).error();
-  auto bias = describe_states(key.type, 1, 1, 1);
-  if (!bias) return std::move(bias).error();
+  TRY(check(cudnnSetRNNDescriptor_v8(
+                native, key.algorithm, mode_of(n.cell), CUDNN_RNN_DOUBLE_BIAS,
+                n.bidirectional ? CUDNN_BIDIRECTIONAL : CUDNN_UNIDIRECTIONAL, CUDNN_LINEAR_INPUT,
+                data_type_of(key.type), computed_in, math_of(key.type, n.math),
+                static_cast<std::int32_t>(key.input), static_cast<std::int32_t>(n.hidden),
+                static_cast<std::int32_t>(dnn::output_of(n)), static_cast<std::int32_t>(n.layers),
+                no_dropout_.get(), CUDNN_RNN_PADDED_IO_ENABLED),
+            "cudnnSetRNNDescriptor_v8"));
+  TRY(check(cudnnGetRNNWeightSpaceSize(library_, native, &one.weight_bytes),
+            "cudnnGetRNNWeightSpaceSize"));
+  const auto matrix = TRY(describe_states(key.type, 1, 1, 1));
+  const auto bias = TRY(describe_states(key.type, 1, 1, 1));
   // cuDNN answers with addresses in a weight space, of which nothing is read.
   auto* const base = reinterpret_cast<std::byte*>(std::uintptr_t{1} << 32);
   const auto gates = static_cast<int>(dnn::gates_of(n.cell));
@@ -132,14 +119,10 @@ result<stack> stacks::make(const stack_key& key) const {
       void* matrix_at = nullptr;
       void* bias_at = nullptr;
       const auto state = static_cast<std::int32_t>(p.layer * dnn::directions_of(n) + p.direction);
-      if (auto got =
-              check(cudnnGetRNNWeightParams(library_, native, state, one.weight_bytes, base,
-                                            first_matrix(p.role, gates) + gate, matrix->get(),
-                                            &matrix_at, bias->get(), &bias_at),
-                    "cudnnGetRNNWeightParams");
-          !got) {
-        return std::move(got).error();
-      }
+      TRY(check(cudnnGetRNNWeightParams(library_, native, state, one.weight_bytes, base,
+                                        first_matrix(p.role, gates) + gate, matrix.get(),
+                                        &matrix_at, bias.get(), &bias_at),
+                "cudnnGetRNNWeightParams"));
       auto* const at = static_cast<std::byte*>(is_bias(p.role) ? bias_at : matrix_at);
       one.places.push_back(static_cast<std::size_t>(at - base));
     }

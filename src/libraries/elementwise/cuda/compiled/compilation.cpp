@@ -1,6 +1,7 @@
 #include "libraries/elementwise/cuda/compiled/compilation.hpp"
 
 #include "backend/cuda/context/failure.hpp"
+#include "base/try.hpp"
 #include "libraries/elementwise/cuda/compiled/device_text.hpp"
 
 #include <fmt/format.h>
@@ -75,14 +76,10 @@ result<std::string> current_architecture() {
   int device = 0;
   int major = 0;
   int minor = 0;
-  if (auto got = check(cudaGetDevice(&device), "cudaGetDevice"); !got)
-    return std::move(got).error();
+  TRY(check(cudaGetDevice(&device), "cudaGetDevice"));
   for (auto [to, what] : {std::pair(&major, cudaDevAttrComputeCapabilityMajor),
                           std::pair(&minor, cudaDevAttrComputeCapabilityMinor)}) {
-    if (auto got = check(cudaDeviceGetAttribute(to, what, device), "cudaDeviceGetAttribute");
-        !got) {
-      return std::move(got).error();
-    }
+    TRY(check(cudaDeviceGetAttribute(to, what, device), "cudaDeviceGetAttribute"));
   }
   return fmt::format("sm_{}{}", major, minor);
 }

@@ -1,5 +1,6 @@
 #include "libraries/elementwise/cuda/compiled/compiled_kernels.hpp"
 
+#include "backend/cuda/context/per_context.hpp"
 #include "libraries/elementwise/cuda/compiled/compilation.hpp"
 
 #include <troupe/jit/compiler.hpp>
@@ -11,42 +12,33 @@
 namespace troupe::cuda {
 namespace {
 
-/// The kernels of one context, for as long as the process lives: what is loaded stays.
+/// The kernels of one context.
 struct kernel_store {
   std::mutex mutex;
   std::string architecture;  ///< asked once: the driver may keep who asks waiting while it loads
   std::unordered_map<key_words, std::shared_ptr<compiled_kernel>, key_hash> kernels;
 };
 
-kernel_store& store_of(CUcontext context) {
-  static std::mutex mutex;
-  static std::unordered_map<CUcontext, std::unique_ptr<kernel_store>> stores;
-  const std::lock_guard lock(mutex);
-  auto& store = stores[context];
-  if (!store) store = std::make_unique<kernel_store>();
-  return *store;
+result<kernel_store*> store_of(CUcontext context) {
+  static per_context<kernel_store, CUcontext> stores;
+  return stores.of(context, []() -> result<std::unique_ptr<kernel_store>> {
+    return std::make_unique<kernel_store>();
+  });
 }
 
 result<void> load_into(const driver& d, CUcontext context, const jit::binary& image,
                        const std::vector<std::string>& names, compiled_kernel& kernel) {
   CUcontext before = nullptr;
   (void)d.cuCtxGetCurrent(&before);
-  if (auto made = check(d.cuCtxSetCurrent(context), "cuCtxSetCurrent"); !made) return made;
+  TRY(check(d.cuCtxSetCurrent(context), "cuCtxSetCurrent"));
   const auto load = [&]() -> result<void> {
     CUmodule loaded = nullptr;
-    if (auto made = check(d.cuModuleLoadDataEx(&loaded, image.image.data(), 0, nullptr, nullptr),
-                          "cuModuleLoadDataEx");
-        !made) {
-      return made;
-    }
+    TRY(check(d.cuModuleLoadDataEx(&loaded, image.image.data(), 0, nullptr, nullptr),
+              "cuModuleLoadDataEx"));
     for (const std::string& name : names) {
       CUfunction& function = kernel.functions[name];
-      if (auto got =
-              check(d.cuModuleGetFunction(&function, loaded, name.c_str()), "cuModuleGetFunction");
-          !got) {
-        return got;
-      }
-      if (auto got = check(d.cuFuncLoad(function), "cuFuncLoad"); !got) return got;
+      TRY(check(d.cuModuleGetFunction(&function, loaded, name.c_str()), "cuModuleGetFunction"));
+      TRY(check(d.cuFuncLoad(function), "cuFuncLoad"));
     }
     return {};
   };
@@ -61,18 +53,14 @@ result<std::shared_ptr<compiled_kernel>> compiled_for(const driver& d, key_words
                                                       std::vector<std::string> names,
                                                       std::function<std::string()> source) {
   CUcontext context = nullptr;
-  if (auto got = check(d.cuCtxGetCurrent(&context), "cuCtxGetCurrent"); !got) {
-    return std::move(got).error();
-  }
-  kernel_store& store = store_of(context);
+  TRY(check(d.cuCtxGetCurrent(&context), "cuCtxGetCurrent"));
+  kernel_store& store = *TRY(store_of(context));
   std::shared_ptr<compiled_kernel> kernel;
   std::string target;
   {
     const std::lock_guard lock(store.mutex);
     if (store.architecture.empty()) {
-      auto found = current_architecture();
-      if (!found) return std::move(found).error();
-      store.architecture = *std::move(found);
+      store.architecture = TRY(current_architecture());
     }
     target = store.architecture;
     auto& known = store.kernels[std::move(key)];

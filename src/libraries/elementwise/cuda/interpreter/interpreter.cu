@@ -1,5 +1,6 @@
 #include "backend/cuda/context/launch.cuh"
 #include "backend/cuda/context/loading.hpp"
+#include "base/try.hpp"
 #include "libraries/elementwise/cuda/interpreter/execution.cuh"
 
 #include <algorithm>
@@ -280,18 +281,14 @@ const kernel_loading ahead_of_use(load_interpreter);
 
 result<void> load_interpreter() {
   const auto ready = [](auto kernel) -> result<void> {
-    if (auto allowed = check(
-            cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
-                                 cudaFuncAttributeMaxDynamicSharedMemorySize, most_shared_bytes),
-            "cudaFuncSetAttribute");
-        !allowed) {
-      return allowed;
-    }
+    TRY(check(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
+                                   cudaFuncAttributeMaxDynamicSharedMemorySize, most_shared_bytes),
+              "cudaFuncSetAttribute"));
     return load(kernel);
   };
-  if (auto done = ready(interpret_map); !done) return done;
-  if (auto done = ready(interpret_rows); !done) return done;
-  if (auto done = ready(interpret_part); !done) return done;
+  TRY(ready(interpret_map));
+  TRY(ready(interpret_rows));
+  TRY(ready(interpret_part));
   return ready(interpret_join);
 }
 
@@ -334,13 +331,10 @@ result<void> enqueue_interpreter(const interpreter_program& program, const kerne
   for (int i = 0; i < program.passes; ++i) {
     const interpreter_program::pass& now = program.pass_at[i];
     if (now.elements.begin < now.elements.end || now.rows.begin < now.rows.end) {
-      if (auto done = enqueue(interpret_part, p.blocks, p.threads, program, with, stream, i); !done)
-        return done;
+      TRY(enqueue(interpret_part, p.blocks, p.threads, program, with, stream, i));
     }
-    if (auto done = enqueue(interpret_join, static_cast<std::int64_t>(with.rows), 32, program, with,
-                            stream, i);
-        !done)
-      return done;
+    TRY(enqueue(interpret_join, static_cast<std::int64_t>(with.rows), 32, program, with, stream,
+                i));
   }
   return {};
 }

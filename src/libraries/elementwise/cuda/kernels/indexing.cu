@@ -1,5 +1,6 @@
 #include "backend/cuda/context/late_failure.cuh"
 #include "backend/cuda/context/launch.cuh"
+#include "base/try.hpp"
 #include "libraries/elementwise/cuda/kernels/indexing.hpp"
 
 #include <algorithm>
@@ -133,12 +134,10 @@ __global__ void __launch_bounds__(threads)
 /// Runs `change` between the check of all indices and the report of what it found.
 template <class Change>
 result<void> checked(const row_operands& r, lane& where, late_failure failure, Change change) {
-  auto room = where.workspace(sizeof(place));
-  if (!room) return std::move(room).error();
-  auto* const first_bad = reinterpret_cast<place*>(room->data());
-  if (auto done = launch(find_first_bad, 1, checking_threads, where.stream(), r, first_bad); !done)
-    return done;
-  if (auto done = change(first_bad); !done) return done;
+  const auto room = TRY(where.workspace(sizeof(place)));
+  auto* const first_bad = reinterpret_cast<place*>(room.data());
+  TRY(launch(find_first_bad, 1, checking_threads, where.stream(), r, first_bad));
+  TRY(change(first_bad));
   return launch(report, 1, 1, where.stream(), r, first_bad, failure);
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "backend/cuda/context/late_failure.cuh"
+#include "base/try.hpp"
 #include "libraries/primitives/cuda/kernels/grid.cuh"
 
 #include <cstdint>
@@ -33,16 +34,9 @@ __global__ void report_first_wrong(Checked checked, const unsigned long long* fi
 template <class Checked>
 [[nodiscard]] result<void> enqueue_check(const Checked& checked, unsigned long long* first_wrong,
                                          late_failure failure, cudaStream_t stream) {
-  if (auto done = check(cudaMemsetAsync(first_wrong, none_wrong_byte, sizeof *first_wrong, stream),
-                        "cudaMemsetAsync");
-      !done) {
-    return done;
-  }
-  if (auto done =
-          launch_over(checked.number(), find_first_wrong<Checked>, stream, checked, first_wrong);
-      !done) {
-    return done;
-  }
+  TRY(check(cudaMemsetAsync(first_wrong, none_wrong_byte, sizeof *first_wrong, stream),
+            "cudaMemsetAsync"));
+  TRY(launch_over(checked.number(), find_first_wrong<Checked>, stream, checked, first_wrong));
   return launch(report_first_wrong<Checked>, 1, 1, stream, checked, first_wrong, failure);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "backend/cuda/context/call_frame.hpp"
 #include "libraries/primitives/cuda/kernels/choice.cuh"
 #include "libraries/primitives/cuda/kernels/compaction.cuh"
 
@@ -10,25 +11,18 @@ result<std::int64_t*> enqueue_kept(const any_tensor& x, const any_tensor& y, con
                                    const choice* others, lane& where) {
   using selection = compaction<element_source<T>, choice, T>;
   const selection first{element_source<T>(x), chosen, bounded_sink<T>::of(y), x.extent(0)};
-  auto bytes = first.needed_bytes();
-  if (!bytes) return std::move(bytes).error();
-  workspace_parts parts;
-  const auto numbers = parts.add<std::int64_t>(2);
-  const auto temporary = parts.add<std::byte>(static_cast<std::int64_t>(*bytes));
-  if (auto done = parts.take(where); !done) return std::move(done).error();
-  auto* const number = parts.at<std::int64_t>(numbers);
-  void* const memory = parts.at<void>(temporary);
-  if (auto done = first.enqueue(memory, *bytes, number, where.stream()); !done) {
-    return std::move(done).error();
-  }
-  if (others == nullptr) return number;
+  const auto bytes = TRY(first.needed_bytes());
+  call_frame c(where);
+  const auto numbers = c.array<std::int64_t>(2);
+  c.share(bytes);
+  TRY(c.begin());
+  TRY(first.enqueue(c.shared(), bytes, numbers, where.stream()));
+  if (others == nullptr) return numbers.get();
   selection rest = first;
   rest.flag = *others;
-  rest.sink.base = number;
-  if (auto done = rest.enqueue(memory, *bytes, number + 1, where.stream()); !done) {
-    return std::move(done).error();
-  }
-  return number;
+  rest.sink.base = numbers;
+  TRY(rest.enqueue(c.shared(), bytes, numbers + 1, where.stream()));
+  return numbers.get();
 }
 
 }  // namespace troupe::cuda

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "backend/cuda/context/call_frame.hpp"
 #include "backend/cuda/context/launch.cuh"
 #include "libraries/primitives/cuda/cub_call.hpp"
 #include "libraries/primitives/cuda/kernels/answers.cuh"
@@ -87,9 +88,9 @@ template <class T, class Accumulator, class Widen, class Combine, class Finish>
       (count + thread_share * block_threads - 1) / (thread_share * block_threads);
   const int blocks = static_cast<int>(
       std::clamp<std::int64_t>(wanted, 1, where.multiprocessors() * per_multiprocessor));
-  workspace_parts parts;
-  const auto of_blocks = parts.add<Accumulator>(blocks);
-  if (auto done = parts.take(where); !done) return done;
+  call_frame c(where);
+  const auto of_blocks = c.array<Accumulator>(blocks);
+  TRY(c.begin());
 
   const bool in_vectors =
       x.stride(0) == 1 &&
@@ -102,14 +103,10 @@ template <class T, class Accumulator, class Widen, class Combine, class Finish>
       .widen = widen,
       .combine = combine,
       .identity = identity};
-  auto* const partial = parts.at<Accumulator>(of_blocks);
-  if (auto done = launch(reduce_parts<T, Accumulator, Widen, Combine>, blocks, block_threads,
-                         where.stream(), all, partial);
-      !done) {
-    return done;
-  }
+  TRY(launch(reduce_parts<T, Accumulator, Widen, Combine>, blocks, block_threads, where.stream(),
+             all, of_blocks));
   return launch(reduce_blocks<Accumulator, Combine, Finish>, 1, block_threads, where.stream(),
-                partial, blocks, identity, combine, finish);
+                of_blocks, blocks, identity, combine, finish);
 }
 
 }  // namespace troupe::cuda

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "backend/cuda/context/failure.hpp"
+#include "base/try.hpp"
 #include "libraries/primitives/cuda/sort/radix_sort.hpp"
 
 #include <cub/device/device_radix_sort.cuh>
@@ -98,9 +99,7 @@ result<void> sort(const radix_sort<Key, Value>& what, void* temporary, std::size
 template <class Key, class Value>
 result<std::size_t> radix_sort<Key, Value>::temporary_bytes() const {
   std::size_t bytes = 0;
-  if (auto done = detail::sort(*this, nullptr, bytes, nullptr); !done) {
-    return std::move(done).error();
-  }
+  TRY(detail::sort(*this, nullptr, bytes, nullptr));
   return bytes;
 }
 

@@ -1,3 +1,4 @@
+#include "backend/cuda/context/call_frame.hpp"
 #include "libraries/primitives/cuda/kernels/compaction.cuh"
 #include "libraries/primitives/cuda/kernels/grid.cuh"
 #include "libraries/primitives/cuda/packing.hpp"
@@ -126,21 +127,12 @@ result<void> enqueue_search(const keyed_vector<Key>& x, std::int64_t k, search_s
       x.count / (thread_share * block_threads), 1, where.multiprocessors() * per_multiprocessor);
   // 32 bits are enough for what one block counts.
   const std::int64_t enough = std::max(blocks, x.count >> 31);
-  if (auto done = launch(begin_search<Key>, 1, block_threads, where.stream(), state, k); !done) {
-    return done;
-  }
+  TRY(launch(begin_search<Key>, 1, block_threads, where.stream(), state, k));
   for (int above = static_cast<int>(sizeof(Key)) * 8; above > 0;) {
     const int bits = std::min(above, digit_bits);
     above -= bits;
-    if (auto done =
-            launch(count_digits<Key>, enough, block_threads, where.stream(), x, above, bits, state);
-        !done) {
-      return done;
-    }
-    if (auto done = launch(choose_digit<Key>, 1, block_threads, where.stream(), above, state);
-        !done) {
-      return done;
-    }
+    TRY(launch(count_digits<Key>, enough, block_threads, where.stream(), x, above, bits, state));
+    TRY(launch(choose_digit<Key>, 1, block_threads, where.stream(), above, state));
   }
   return {};
 }
@@ -152,53 +144,40 @@ result<void> enqueue(const primitives::top_k& r, lane& where) {
   const keyed_vector<Key> x{reinterpret_cast<const Key*>(r.x.address()), r.x.stride(0),
                             r.x.extent(0), order};
   radix_sort<Key, std::uint64_t> sort{.order = order, .count = k};
-  auto sort_bytes = sort.temporary_bytes();
-  if (!sort_bytes) return std::move(sort_bytes).error();
+  const auto sort_bytes = TRY(sort.temporary_bytes());
   using selection = compaction<own_index, at_bound<Key>, std::int64_t>;
   selection before_bound{{}, {x, nullptr, false}, {nullptr, 1, k}, x.count};
-  auto select_bytes = before_bound.needed_bytes();
-  if (!select_bytes) return std::move(select_bytes).error();
+  const auto select_bytes = TRY(before_bound.needed_bytes());
 
-  workspace_parts parts;
-  const auto state = parts.add<search_state<Key>>(1);
-  const auto numbers = parts.add<std::int64_t>(2);
-  const auto indices = parts.add<std::uint64_t>(k);
-  const auto keys = parts.add<Key>(k);
-  const auto sorted_indices = parts.add<std::uint64_t>(k);
-  const auto sorted_keys = parts.add<Key>(k);
-  const auto temporary =
-      parts.add<std::byte>(static_cast<std::int64_t>(std::max(*sort_bytes, *select_bytes)));
-  if (auto done = parts.take(where); !done) return done;
+  call_frame c(where);
+  const auto state = c.array<search_state<Key>>(1);
+  const auto numbers = c.array<std::int64_t>(2);
+  const auto indices = c.array<std::uint64_t>(k);
+  const auto keys = c.array<Key>(k);
+  const auto sorted_indices = c.array<std::uint64_t>(k);
+  const auto sorted_keys = c.array<Key>(k);
+  c.share(std::max(sort_bytes, select_bytes));
+  TRY(c.begin());
 
-  auto* const found = parts.at<search_state<Key>>(state);
-  if (auto done = enqueue_search(x, k, found, where); !done) return done;
+  TRY(enqueue_search(x, k, state.get(), where));
   // Those before the bound, then as many equal ones as there is room for: the first.
-  before_bound.flag.state = found;
-  before_bound.sink.first = parts.at<std::int64_t>(indices);
+  before_bound.flag.state = state;
+  before_bound.sink.first = reinterpret_cast<std::int64_t*>(indices.get());
   selection equal = before_bound;
   equal.flag.equal = true;
-  equal.sink.base = parts.at<std::int64_t>(numbers);
-  void* const memory = parts.at<void>(temporary);
-  if (auto done = before_bound.enqueue(memory, *select_bytes, parts.at<std::int64_t>(numbers),
-                                       where.stream());
-      !done) {
-    return done;
-  }
-  if (auto done =
-          equal.enqueue(memory, *select_bytes, parts.at<std::int64_t>(numbers) + 1, where.stream());
-      !done) {
-    return done;
-  }
-  sort.keys = parts.at<Key>(keys);
-  sort.values = parts.at<std::uint64_t>(indices);
-  sort.sorted_keys = parts.at<Key>(sorted_keys);
-  sort.sorted_values = parts.at<std::uint64_t>(sorted_indices);
-  const any_tensor found_elements = any_tensor::unowned(parts.at<std::byte>(keys), r.x.type(), {k});
-  if (auto done = enqueue_gather(r.x, sort.values, found_elements, where); !done) return done;
-  if (auto done = sort.enqueue(memory, *sort_bytes, where); !done) return done;
-  if (auto done = enqueue_unpack(parts.at<std::byte>(sorted_keys), r.values, where); !done) {
-    return done;
-  }
+  equal.sink.base = numbers;
+  TRY(before_bound.enqueue(c.shared(), select_bytes, numbers, where.stream()));
+  TRY(equal.enqueue(c.shared(), select_bytes, numbers + 1, where.stream()));
+  sort.keys = keys;
+  sort.values = indices;
+  sort.sorted_keys = sorted_keys;
+  sort.sorted_values = sorted_indices;
+  const auto elements_at = [&](Key* at) {
+    return any_tensor::unowned(reinterpret_cast<std::byte*>(at), r.x.type(), {k});
+  };
+  TRY(enqueue_gather(r.x, sort.values, elements_at(keys), where));
+  TRY(sort.enqueue(c.shared(), sort_bytes, where));
+  TRY(enqueue_copy(elements_at(sorted_keys), r.values, where));
   if (r.indices.null()) return {};
   return launch_over(k, store_indices, where.stream(),
                      static_cast<const std::uint64_t*>(sort.sorted_values),

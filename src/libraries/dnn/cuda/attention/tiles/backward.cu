@@ -1,3 +1,4 @@
+#include "base/try.hpp"
 #include "libraries/dnn/cuda/attention/tiles/backward.hpp"
 #include "libraries/dnn/cuda/attention/tiles/block.cuh"
 #include "libraries/dnn/cuda/attention/tiles/enqueue.hpp"
@@ -24,9 +25,7 @@ template <class Real, int Columns>
 result<void> enqueue(const problem& p, cudaStream_t stream) {
   const std::int64_t blocks =
       std::min<std::int64_t>((p.batch * p.heads * p.s_q + threads - 1) / threads, 4096);
-  if (blocks > 0) {
-    if (auto done = launch(store_deltas<Real>, blocks, threads, stream, p); !done) return done;
-  }
+  if (blocks > 0) TRY(launch(store_deltas<Real>, blocks, threads, stream, p));
   const backward_work work = backward_work::of_columns<Columns>(p);
   if (work.items() == 0) return {};
   return launch_over_items<Real>(differentiate<Real, Columns>, work.items(), stream, p, work);

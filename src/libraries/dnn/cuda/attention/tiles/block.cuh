@@ -1,6 +1,7 @@
 #pragma once
 
 #include "backend/cuda/context/launch.cuh"
+#include "base/try.hpp"
 #include "libraries/dnn/cuda/attention/tiles/tile.hpp"
 
 #include <algorithm>
@@ -38,10 +39,9 @@ template <class Real, class... Parameters>
   constexpr std::int64_t most_blocks = 1 << 20;
   constexpr auto bytes = static_cast<int>(sizeof(memory<Real>));
   // More than every kernel may have by itself.
-  auto allowed = check(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
-                                            cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
-                       "cudaFuncSetAttribute");
-  if (!allowed) return allowed;
+  TRY(check(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
+                                 cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
+            "cudaFuncSetAttribute"));
   cudaLaunchConfig_t shape{};
   shape.gridDim = dim3(static_cast<unsigned>(std::min(items, most_blocks)));
   shape.blockDim = dim3(threads);

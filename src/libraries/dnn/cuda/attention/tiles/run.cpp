@@ -1,5 +1,6 @@
 #include "libraries/dnn/cuda/attention/tiles/run.hpp"
 
+#include "backend/cuda/context/call_frame.hpp"
 #include "libraries/dnn/cuda/attention/checked_contents.hpp"
 #include "libraries/dnn/cuda/attention/tiles/enqueue.hpp"
 #include "libraries/dnn/shared/attention_masks.hpp"
@@ -44,13 +45,11 @@ score_rows scores_of(const any_tensor& t) {
 result<void> run(const attention_case& what, lane& where) {
   const dnn::attention_sizes& sizes = what.sizes();
   const dtype type = what.operand(number::q_at).type();
-  pieces all;
-  checked_contents contents(what, all);
+  call_frame c(where);
+  checked_contents contents(c, what);
   const std::int64_t rows = what.backward() ? sizes.batch * sizes.heads * sizes.s_q : 0;
-  const std::size_t delta = all.add(rows * size_of(type == dtype::f64 ? dtype::f64 : dtype::f32));
-  auto memory = where.workspace(std::max<std::size_t>(all.bytes(), 1));
-  if (!memory) return std::move(memory).error();
-  if (auto checked = contents.enqueue(memory->data(), where.stream()); !checked) return checked;
+  const auto delta = c.bytes(rows * size_of(type == dtype::f64 ? dtype::f64 : dtype::f32));
+  TRY(c.begin());
 
   problem p{.batch = sizes.batch,
             .heads = sizes.heads,
@@ -90,7 +89,7 @@ result<void> run(const attention_case& what, lane& where) {
     p.bias_batch = d_bias.extent(0);
     p.bias_heads = d_bias.extent(1);
   }
-  p.delta = memory->data() + delta;
+  p.delta = delta;
   return enqueue_backward(p, type, where.stream());
 }
 
