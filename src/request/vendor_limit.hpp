@@ -27,7 +27,7 @@ struct vendor_limit {
   const auto add = [&](std::string_view text) {
     for (const char c : text)
       mixed = (mixed ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-    mixed = (mixed ^ 0x100) * 0x100000001b3;  // where it ends
+    mixed = (mixed ^ 0x100) * 0x100000001b3;  // marks the end of a text
   };
   for (const vendor_limit& row : rows) {
     for (const std::string_view text :

@@ -10,7 +10,7 @@
 namespace troupe::cuda {
 namespace {
 
-/// What steps have done, in order.
+/// The actions of all steps, in order.
 std::vector<std::string>& events() {
   static std::vector<std::string> all;
   return all;

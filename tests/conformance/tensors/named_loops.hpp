@@ -53,7 +53,7 @@ void for_each_index(const std::vector<operand>& operands, const std::string& res
 /// result.
 void expect_sums(scene& s, const test_tensor& d, const sums& expected, int roundings);
 
-/// Where a request's c lies.
+/// The place of a request's c.
 enum class addend : std::uint8_t { none, apart, in_place };
 inline constexpr addend addends[] = {addend::none, addend::apart, addend::in_place};
 

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-/// What the emulation of cuBLAS has seen.
+/// Calls that the emulation of cuBLAS has seen.
 namespace troupe::emulated_cublas {
 
 struct history {

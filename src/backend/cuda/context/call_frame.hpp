@@ -162,7 +162,7 @@ T* frame_array<T>::get() const noexcept {
 /// How a call uses an operand.
 enum class use : std::uint8_t { reads, writes, updates };
 
-/// An operand as a routine finds it: where it is, or a packed copy in the workspace.
+/// An operand as a routine finds it: the tensor itself, or a packed copy in the workspace.
 class packed_operand final : call_frame::step {
  public:
   /// Copies elements between views of the same type and extents.

@@ -13,8 +13,9 @@ namespace troupe::cuda {
 /// One `T` for each CUDA context of the process, from any thread. `Context` names a context: its
 /// handle, or its device where that has but one.
 ///
-/// A `T` is never destroyed: its handles are the context's, which nobody destroys, and when the
-/// process ends the driver may be gone already. `visit` is for what must end before that.
+/// A `T` is never destroyed: its handles belong to the context, which lives as long as the
+/// process, and at the end of the process the driver may be gone already. `visit` is for work that
+/// must end before that.
 template <class T, class Context>
 class per_context {
  public:
@@ -30,7 +31,7 @@ class per_context {
     const std::lock_guard lock(mutex_);
     if (T* const known = find(context)) return known;
     std::unique_ptr<T> made = TRY(make());
-    // Release: whoever finds the entry finds it complete.
+    // Release: a reader that finds the entry finds it complete.
     first_.store(new entry{context, made.release(), first_.load(std::memory_order_relaxed)},
                  std::memory_order_release);
     return first_.load(std::memory_order_relaxed)->value;

@@ -6,7 +6,7 @@
 
 namespace troupe::cuda {
 
-/// Of cuBLAS and cuBLASLt. Source: cublas_api.h, cublasStatus_t.
+/// The statuses of cuBLAS and cuBLASLt. Source: cublas_api.h, cublasStatus_t.
 inline constexpr std::array cublas_statuses{
     vendor_status{1, "CUBLAS_STATUS_NOT_INITIALIZED", errc::library_error},
     vendor_status{3, "CUBLAS_STATUS_ALLOC_FAILED", errc::out_of_memory},

@@ -1,0 +1,210 @@
+# The command gpu-test of ./dev: its parts, each a function; a part of that script, after gpu.sh.
+# shellcheck shell=bash disable=SC2154 # root, programs and the functions gpu_… are the others'
+
+# The tests for compute-sanitizer: it makes every access hundreds of times slower.
+declare -A gpu_sanitized=(
+  [memory]='MemoryFill.*:MemoryCopy.RepeatsWhere*:MemoryCopy.CopiesLongRows'
+  [blas]='BlasLevel1.*:BlasReductions.Dot*:BlasReductions.Nrm2IsTheEuclideanNorm'
+  [blaslt]='BlasltMatmul.TakesEveryShape:BlasltMatmul.ScalesRowsColumnsAndBlocks'
+  [dnn]='DnnConvolution.TakesEdgesOfSpace:DnnConvolution.WorksOnBlocks'
+  [elementwise]='ElementwiseMap.*:ElementwiseRows.*:ElementwiseReduce.Takes*:ElementwiseGatherRows*:ElementwiseScatterRows*:ElementwiseCumulate*'
+  [fft]='FftComplexTransforms.WorkInPlace:FftRealTransforms.TakeAnyAlignment'
+  [rng]='RngBits.PhiloxWords*:RngContinuous.UniformIsExactlyItsWords:RngPermutation.HasEachIndexOnce'
+  [primitives]='PrimitivesSort.WorksInPlace:PrimitivesSelect.SaysHowMany*:PrimitivesReduce.CombinesEachSegment'
+  [solver]='SolverLu.GesvSolves:SolverCholesky.PotrfFactors:SolverQr.*'
+  [sparse]='SparseValidate.Says*:SparseConvert.ConvertsEvery*:SparseGather.*:SparseProducts.SpgemmTakes*:SparseTriangular.SolvesALong*'
+  [tensors]='TensorsContract.RepeatsExtentOne:TensorsContract.OfNothing*:TensorsReduce.OfNothing*:TensorsEinsum.TakesRandomModes:TensorsPermute.Converts'
+  [jit]='JitLaunch.RunsInstantiations*:JitLaunch.TakesStructs*:JitLaunch.CopiesTilesByTensorMaps'
+)
+gpu_sanitized[primitives]+=':PrimitivesScan.WorksInPlace:PrimitivesTopK.NeedsNoIndices:PrimitivesHistogram.FailsFor*'
+gpu_sanitized[memory]+=':MemoryConvert.KeepsSixtyFourBits:MemoryConvert.TakesAnyShapeAndStrides'
+gpu_sanitized[dnn]+=':DnnPooling.AveragesAdaptively:DnnLrn.*:DnnRnn.GradientsOfWeights*'
+gpu_sanitized[dnn]+=':DnnAttentionBackward.IsWhatDifferences*:DnnAttentionForward.OfAChunk*:DnnAttentionForward.OfAQuery*'
+gpu_sanitized[blas]+=':BlasGemm.AcceptsEmptyAndOddSizes:BlasGemm.WorksOnBlocks*:BlasGeam.*'
+
+# gpu-test [PART[=N]...] --------------------------------------------------------------------------
+
+# Every library on workers that are processes, twice: with the tests' own seed and with one more, of
+# the day. Three on workers that are threads. The longest are divided, and begin first.
+gpu_test_conformance() {
+  local library parts i seed
+  seed=$(date +%Y%m%d)
+  say "the other seed is $seed"
+  for library in dnn $(grep -vx dnn "$programs/libraries.txt"); do
+    parts=1
+    [[ $library != dnn ]] || parts=4
+    [[ $library != elementwise && $library != solver ]] || parts=2
+    for ((i = 0; i < parts; ++i)); do
+      gpu_conformance_part "$library" process "$i" "$parts"
+      gpu_conformance_part "$library" process "$i" "$parts" "$seed"
+      [[ ! $library =~ ^(memory|blas|dnn)$ ]] || gpu_conformance_part "$library" thread "$i" "$parts"
+    done
+  done
+  gpu_wait
+}
+
+# gpu_conformance_part LIBRARY RUNNER PART PARTS [SEED]
+gpu_conformance_part() {
+  local name="$1 by $2${5:+, seed $5}" given=(TROUPE_TEST_SEED="${5:-}")
+  [[ -n ${5:-} ]] || given=()
+  (($4 == 1)) || name+=", part $(($3 + 1)) of $4"
+  gpu_run_beside "$name" 400 env "${given[@]}" GTEST_TOTAL_SHARDS="$4" GTEST_SHARD_INDEX="$3" \
+    "$programs/bin/$1_conformance" --runner="$2" --gtest_brief=1
+}
+
+# In three programs at once, a third of the tests each: a test mostly waits for a driver that makes
+# contexts. Prints their outputs, one after the other.
+gpu_in_thirds() {
+  local i status=0 pids=()
+  for i in 0 1 2; do
+    GTEST_TOTAL_SHARDS=3 GTEST_SHARD_INDEX=$i "$@" >"third-$i.log" 2>&1 &
+    pids+=($!)
+  done
+  for i in "${pids[@]}"; do
+    wait "$i" || status=1
+  done
+  cat third-?.log
+  return "$status"
+}
+export -f gpu_in_thirds
+
+gpu_test_device() {
+  gpu_run device_test 590 bash -c 'gpu_in_thirds "$@"' thirds "$programs/bin/device_test" --gtest_brief=1
+  gpu_run device_freeze_test 60 "$programs/bin/device_freeze_test" --gtest_brief=1
+  gpu_run plugin_test 240 "$programs/bin/plugin_test" --gtest_brief=1
+  gpu_run example_plugin 60 "$programs/bin/example_plugin" "$programs/lib/plugins/libimage.so"
+  gpu_run rng_stream_test 120 "$programs/bin/rng_stream_test" --gtest_brief=1
+  [[ ${TROUPE_BACKEND:-} == cpu ]] || gpu_run mapping 60 "$programs/bin/gpu_mapping"
+  gpu_run worked_example_test 60 "$programs/bin/worked_example_test" --gtest_brief=1
+  gpu_run demo 60 "$programs/bin/digits" "$root/examples/data/digits.csv.gz"
+}
+
+# The same tests as here, by the Python of that machine, beside whatever torch and CuPy it has. Its
+# extension module is built there: it is one Python's. [TRIALS] of each fault in torch.
+gpu_test_python() {
+  local trials=${1:-2} package=$root/build/gpu-python python=${PYTHON:-python3}
+  if ! "$python" -c 'import nanobind, numpy, pytest' 2>/dev/null; then
+    say "python: left out, $python has no nanobind, NumPy or pytest"
+    return
+  fi
+  step='building the Python package'
+  cmake -S "$root/python" -B "$package" -G Ninja -DCMAKE_BUILD_TYPE=Release \
+    -DTROUPE_LIBRARY="$programs/lib/libtroupe.so.0" \
+    -DPython_EXECUTABLE="$(type -p "$python")" >>"$gpu_log" 2>&1
+  cmake --build "$package" >>"$gpu_log" 2>&1
+  link_python_files "$package"
+  gpu_run python $((400 + trials * 15)) env TROUPE_TRIALS="$trials" PYTHONPATH="$package/python" \
+    PYTHONDONTWRITEBYTECODE=1 TROUPE_BUILD="$programs" "$python" -m pytest -q -p no:cacheprovider "$root/python/tests"
+}
+
+# [TRIALS] of each of 33 kinds: 100 s for two, on an H200.
+gpu_test_faults() {
+  local trials=${1:-3}
+  gpu_run --live faults $((120 + trials * 60)) "$programs/bin/gpu_faults" --trials "$trials" \
+    --keep-going --json "$gpu_results/faults.jsonl"
+  gpu_run "faults of a plugin" $((60 + trials * 20)) "$programs/bin/plugin_test" --gtest_brief=1 \
+    --gtest_filter="*CrashFailsItsRequestAndNoOther/${TROUPE_BACKEND^}" --gtest_repeat="$trials"
+}
+
+gpu_test_history() {
+  local seconds=${1:-60}
+  gpu_run --live history $((seconds + 130)) "$programs/bin/gpu_history" --seconds "$seconds" \
+    --json "$gpu_results/history.jsonl"
+}
+
+# [SECONDS] at most for each run, two of each library. Runs in threads, so that the sanitizer sees
+# the
+# program itself.
+gpu_test_sanitizer() {
+  local limit=${1:-120} tool check library options
+  if [[ $TROUPE_BACKEND == cpu ]]; then
+    say 'sanitizer: left out, it looks at kernels only'
+    return
+  fi
+  tool=$(type -p compute-sanitizer || compgen -G '/usr/local/cuda*/bin/compute-sanitizer' || true)
+  tool=${tool%%$'\n'*}
+  [[ -n $tool ]] || give_up 'no compute-sanitizer on the PATH nor in /usr/local/cuda*/bin'
+  for library in $(<"$programs/libraries.txt"); do
+    [[ -n ${gpu_sanitized[$library]:-} ]] || give_up "tools/gpu.sh names no tests of $library to sanitize"
+    for check in memcheck initcheck; do
+      options=(--tool "$check" --error-exitcode 9 --print-limit 20)
+      # A call that is refused is seen by its caller, and some are made to find out: a kernel has as
+      # many parameters as can be asked for.
+      [[ $check == initcheck ]] || options+=(--report-api-errors no)
+      gpu_run "$check of $library" "$limit" "$tool" "${options[@]}" \
+        "$programs/bin/${library}_conformance" --runner=thread --gtest_brief=1 \
+        --gtest_filter="${gpu_sanitized[$library]}"
+    done
+  done
+}
+
+# gpu_try_limit NAME HOW PROGRAM FILTER [VARIABLE=VALUE...]: runs its tests, which must pass, and if HOW
+# is "tried" once more with the limit lifted, with three seeds at most, because not every case beyond a
+# limit goes wrong. Each run is a process of its own, which may fault, and keeps no plans.
+gpu_try_limit() {
+  local name=$1 how=$2 status=0 reached='' show='/requests on the device/d; s/^/| /' as_it_is run seed
+  run=(env "${@:5}" XDG_CACHE_HOME= HOME= timeout --kill-after=10 120 "$3" --runner=process --gtest_brief=1 --gtest_filter="$4")
+  as_it_is=as-it-is-$(cksum <<<"${run[*]}" | tr ' ' -).log # limits have tests in common
+  [[ -e $as_it_is ]] || { "${run[@]}" >"$as_it_is" 2>&1 && printf 'passed\n' >>"$as_it_is"; } || true
+  if [[ $(tail -n 1 "$as_it_is") != passed ]] || grep -q '^\[=* *\] 0 tests' "$as_it_is"; then
+    sed "$show" "$as_it_is"
+    printf 'limit: cannot be tried, its tests fail as it is, or there are none\n'
+    return 1
+  fi
+  if [[ $how != tried ]]; then
+    printf 'limit: kept, its tests pass\n'
+    return
+  fi
+  for seed in "$TROUPE_TEST_SEED" $((TROUPE_TEST_SEED + 1)) $((TROUPE_TEST_SEED + 2)); do
+    TROUPE_TEST_SEED=$seed TROUPE_TEST_LIFT=$name "${run[@]}" >lifted.log 2>&1 || status=$?
+    sed "$show" lifted.log
+    ! grep -q "^lifted: $name\$" lifted.log || reached=1
+    ((status == 0)) || break
+  done
+  if [[ -z $reached ]]; then
+    printf 'limit: not tried, its tests do not reach it\n'
+  elif ((status == 0)); then
+    printf 'limit: lifted on this version, as far as three seeds show\n'
+  else
+    printf 'limit: still so, status %d with seed %s\n' "$status" "$seed"
+  fi
+}
+export -f gpu_try_limit
+
+# Tries each limit of vendors' libraries again. A limit that is lifted is a finding and no failure;
+# tests that fail as they are make the verdict fail.
+gpu_test_limits() {
+  local name vendor how words
+  export TROUPE_TEST_SEED=${TROUPE_TEST_SEED:-$(date +%Y%m%d)}
+  say "seed $TROUPE_TEST_SEED"
+  while read -r name vendor how words; do
+    [[ $TROUPE_BACKEND == cpu ]] && [[ $vendor != oneDNN ]] && continue
+    [[ $TROUPE_BACKEND == cuda ]] && [[ $vendor == oneDNN ]] && continue
+    read -ra words <<<"$words" # variables, and the filter behind them
+    gpu_run "limit $name" 500 bash -c 'gpu_try_limit "$@"' limit "$name" "$how" \
+      "$programs/bin/${name%%.*}_conformance" "${words[-1]}" "${words[@]:0:${#words[@]}-1}"
+  done < <("$programs/bin/troupe" info --limits |
+    awk '/^  [a-z]+\./ { name = $1 " " $2 } /^    (tried|kept) / { print name, $0 }')
+}
+
+command_gpu-test() {
+  local parts=("$@") part programs=
+  local known='conformance, device, python[=TRIALS], faults[=TRIALS], history[=SECONDS], sanitizer[=SECONDS], limits'
+  ((${#parts[@]} > 0)) || parts=(conformance device python faults history sanitizer)
+  for part in "${parts[@]}"; do
+    [[ $part =~ ^(conformance|device|limits|(python|faults|history|sanitizer)(=[1-9][0-9]*)?)$ ]] ||
+      give_up "no part $part; there are $known"
+  done
+  gpu_require_card
+  gpu_prepare
+  gpu_begin gpu-test
+  for part in "${parts[@]}"; do
+    step="testing ${part%%=*}"
+    say "$step"
+    case $part in
+      *=*) "gpu_test_${part%%=*}" "${part#*=}" ;;
+      *) "gpu_test_$part" ;;
+    esac
+  done
+  gpu_end
+}
