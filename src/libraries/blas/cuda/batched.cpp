@@ -1,5 +1,5 @@
+#include "backend/cuda/context/call_frame.hpp"
 #include "backend/cuda/context/executor.hpp"
-#include "backend/cuda/context/pieces.hpp"
 #include "libraries/blas/cuda/kernels/addresses.hpp"
 #include "libraries/blas/cuda/product/product.hpp"
 #include "libraries/blas/cuda/product/product_lists.hpp"
@@ -42,28 +42,24 @@ result<void> conjugated_gemv(const blas::gemv_batched& r, const gemv_matrix& a, 
   const std::int64_t m = r.y.extent(1);
   const std::int64_t n = r.x.extent(1);
   const std::int64_t batch = r.y.extent(0);
-  pieces all;
-  const std::size_t at_x = all.add(n * batch * size_of(type));
-  const std::size_t at_product = all.add(m * batch * size_of(type));
-  auto memory = where.workspace(all.bytes());
-  if (!memory) return std::move(memory).error();
-  auto handle = cublas_of(where);
-  if (!handle) return std::move(handle).error();
-  std::byte* const x = memory->data() + at_x;
-  std::byte* const product = memory->data() + at_product;
-  auto done = combine(where, type, vector_extents(r.x), {.first = x, .row = 1, .column = n},
-                      {.place = vector_place(r.x), .factor = 1, .conjugated = true});
-  if (!done) return done;
+  call_frame c(where);
+  const auto x = c.array<T>(n * batch);
+  const auto product = c.array<T>(m * batch);
+  TRY(c.begin());
+  const auto handle = TRY(cublas_of(where));
+  TRY(combine(where, type, vector_extents(r.x),
+              {.first = reinterpret_cast<std::byte*>(x.get()), .row = 1, .column = n},
+              {.place = vector_place(r.x), .factor = 1, .conjugated = true}));
   const T one{1};
   const T zero{};
-  done = matrix_routines<T>::gemv_strided_batched(
-      *handle, a.transposition, a.rows, a.columns, &one, static_cast<const T*>(r.a.data<T>()), a.ld,
-      a.stride, reinterpret_cast<const T*>(x), 1, n, &zero, reinterpret_cast<T*>(product), 1, m,
-      batch);
-  if (!done) return done;
+  TRY(matrix_routines<T>::gemv_strided_batched(
+      handle, a.transposition, a.rows, a.columns, &one, static_cast<const T*>(r.a.data<T>()), a.ld,
+      a.stride, static_cast<const T*>(x), 1, n, &zero, product.get(), 1, m, batch));
   return combine(
       where, type, vector_extents(r.y), vector_place(r.y),
-      {.place = {.first = product, .row = 1, .column = m}, .factor = r.alpha, .conjugated = true},
+      {.place = {.first = reinterpret_cast<std::byte*>(product.get()), .row = 1, .column = m},
+       .factor = r.alpha,
+       .conjugated = true},
       {.place = vector_place(r.y), .factor = r.beta});
 }
 
@@ -87,15 +83,14 @@ result<void> run_gemv_batched(const blas::gemv_batched& r, lane& where) {
     return for_complex_type(r.a.type(),
                             [&]<class T>(T) { return conjugated_gemv<T>(r, a, where); });
   }
-  auto handle = cublas_of(where);
-  if (!handle) return std::move(handle).error();
+  const auto handle = TRY(cublas_of(where));
   return for_classic_type(r.a.type(), [&]<class T>(T) {
     const T alpha = r.alpha.as<T>();
     const T beta = r.beta.as<T>();
     const T* const first_a = r.a.data<T>();
     const T* const first_x = r.x.data<T>();
     return matrix_routines<T>::gemv_strided_batched(
-        *handle, a.transposition, a.rows, a.columns, &alpha, first_a, a.ld, a.stride, first_x,
+        handle, a.transposition, a.rows, a.columns, &alpha, first_a, a.ld, a.stride, first_x,
         increment(r.x), r.x.stride(0), &beta, r.y.data<T>(), increment(r.y), r.y.stride(0),
         r.y.extent(0));
   });
@@ -107,36 +102,28 @@ result<void> run_trsm_batched(const blas::trsm_batched& r, lane& where) {
   const dtype type = r.b.type();
   triangular_problem p = column_major(r);
   const bool alone = p.batch == 1;
-  pieces all;
-  const std::size_t at_copy = all.add(copy_bytes(p, type));
-  const std::size_t at_lists = all.add(alone ? 0 : address_bytes(2, p.batch));
-  std::byte* memory = nullptr;
-  if (all.bytes() != 0) {
-    auto held = where.workspace(all.bytes());
-    if (!held) return std::move(held).error();
-    memory = held->data();
-  }
-  if (auto done = conjugate_copy(where, type, p, memory + at_copy); !done) return done;
-  auto handle = cublas_of(where);
-  if (!handle) return std::move(handle).error();
-  auto* const lists = reinterpret_cast<void**>(memory + at_lists);
+  call_frame c(where);
+  const auto copy = c.bytes(copy_bytes(p, type));
+  const auto lists = c.array<void*>(alone ? 0 : 2 * p.batch);
+  TRY(c.begin());
+  TRY(conjugate_copy(where, type, p, copy));
+  const auto handle = TRY(cublas_of(where));
   if (!alone) {
-    auto done = write_series(where, lists,
-                             {{p.a, p.stride_a * size_of(type)}, {p.b, p.stride_b * size_of(type)}},
-                             p.batch);
-    if (!done) return done;
+    TRY(write_series(where, lists,
+                     {{p.a, p.stride_a * size_of(type)}, {p.b, p.stride_b * size_of(type)}},
+                     p.batch));
   }
   return for_classic_type(type, [&]<class T>(T) {
     const T alpha = r.alpha.as<T>();
     if (alone) {
-      return matrix_routines<T>::trsm(*handle, p.side, p.uplo, p.transposition, p.diag, p.m, p.n,
+      return matrix_routines<T>::trsm(handle, p.side, p.uplo, p.transposition, p.diag, p.m, p.n,
                                       &alpha, reinterpret_cast<const T*>(p.a), p.lda,
                                       reinterpret_cast<T*>(p.b), p.ldb);
     }
-    return matrix_routines<T>::trsm_batched(*handle, p.side, p.uplo, p.transposition, p.diag, p.m,
-                                            p.n, &alpha, reinterpret_cast<const T* const*>(lists),
-                                            p.lda, reinterpret_cast<T* const*>(lists + p.batch),
-                                            p.ldb, p.batch);
+    return matrix_routines<T>::trsm_batched(
+        handle, p.side, p.uplo, p.transposition, p.diag, p.m, p.n, &alpha,
+        reinterpret_cast<const T* const*>(lists.get()), p.lda,
+        reinterpret_cast<T* const*>(lists + p.batch), p.ldb, p.batch);
   });
 }
 

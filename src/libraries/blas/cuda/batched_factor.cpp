@@ -1,6 +1,6 @@
+#include "backend/cuda/context/call_frame.hpp"
 #include "backend/cuda/context/executor.hpp"
 #include "backend/cuda/context/failure.hpp"
-#include "backend/cuda/context/pieces.hpp"
 #include "libraries/blas/cuda/kernels/addresses.hpp"
 #include "libraries/blas/cuda/kernels/combine.hpp"
 #include "libraries/blas/cuda/kernels/pivots.hpp"
@@ -52,63 +52,28 @@ struct matrix_batch {
 };
 
 /// One or two batches, the lists of their matrices, 32-bit integers for pivots and a place for the
-/// first bad one, in device memory.
-class prepared {
+/// first bad one, in the workspace.
+class prepared final : call_frame::step {
  public:
-  /// Takes the workspace for all of it; enqueues nothing. Where `tau` is given, the second list is
-  /// of its rows.
-  [[nodiscard]] static result<prepared> make(lane& where,
-                                             std::initializer_list<matrix_batch> batches,
-                                             std::int64_t pivots = 0,
-                                             const any_tensor* tau = nullptr) {
-    prepared made(where, batches);
-    pieces all;
-    const std::size_t at_pivots = all.add(pivots * size_of(dtype::i32));
-    const std::size_t at_first_bad = all.add(pivots > 0 ? size_of(dtype::u64) : 0);
-    std::array<std::size_t, 2> at_copies{};
-    for (std::size_t i = 0; i < made.used_; ++i)
-      at_copies[i] = all.add(made.batches_[i].copy_bytes());
-    const std::size_t at_lists = all.add(address_bytes(2, made.count()));
-    auto memory = where.workspace(all.bytes());
-    if (!memory) return std::move(memory).error();
-    made.pivots_ = reinterpret_cast<std::int32_t*>(memory->data() + at_pivots);
-    made.first_bad_ = reinterpret_cast<std::uint64_t*>(memory->data() + at_first_bad);
-    made.lists_ = reinterpret_cast<void**>(memory->data() + at_lists);
-    for (std::size_t i = 0; i < made.used_; ++i)
-      made.copies_[i] = memory->data() + at_copies[i];
-    if (tau != nullptr) made.tau_ = {tau->address(), tau->stride(0) * size_of(tau->type())};
-    return made;
-  }
-
-  /// Enqueues the packed copies, where there are any, and the lists.
-  [[nodiscard]] result<void> begin() {
-    std::array<address_series, 2> series{address_series{}, tau_};
-    for (std::size_t i = 0; i < used_; ++i) {
-      matrix_batch& one = batches_[i];
-      homes_[i] = one.place;
-      if (one.moved) {
-        one.place = one.packed_at(copies_[i]);
-        auto done =
-            combine(where_, one.type, one.extents, one.place, {.place = homes_[i], .factor = 1});
-        if (!done) return done;
-      }
-      series[i] = one.series();
-    }
-    return write_series(where_, lists_, {series[0], series[1]}, count());
-  }
-
-  /// Enqueues bringing the `i`-th batch home, where it was moved.
-  [[nodiscard]] result<void> bring_home(std::size_t i) const {
-    const matrix_batch& one = batches_[i];
-    if (!one.moved) return {};
-    return combine(where_, one.type, one.extents, homes_[i], {.place = one.place, .factor = 1});
+  /// The last batch is brought home. Where `tau` is given, the second list is of its rows.
+  prepared(call_frame& c, std::initializer_list<matrix_batch> batches, std::int64_t pivots = 0,
+           const any_tensor* tau = nullptr)
+      : step(c),
+        batches_{*batches.begin(), *(batches.end() - 1)},
+        used_(batches.size()),
+        pivots_(c.array<std::int32_t>(pivots)),
+        first_bad_(c.array<std::uint64_t>(pivots > 0 ? 1 : 0)) {
+    for (std::size_t i = 0; i < used_; ++i)
+      copies_[i] = c.bytes(batches_[i].copy_bytes());
+    lists_ = c.array<void*>(2 * count());
+    if (tau != nullptr) tau_ = {tau->address(), tau->stride(0) * size_of(tau->type())};
   }
 
   /// Calls `call(from, count)` for parts of the batch that 32 bits can count.
   template <class Call>
   [[nodiscard]] result<void> in_parts(Call call) const {
     for (std::int64_t from = 0; from < count(); from += most) {
-      if (auto done = call(from, narrow(std::min(most, count() - from))); !done) return done;
+      TRY(call(from, narrow(std::min(most, count() - from))));
     }
     return {};
   }
@@ -120,22 +85,39 @@ class prepared {
   /// The `i`-th list, from one matrix on.
   template <class T>
   [[nodiscard]] T* const* list(std::size_t i, std::int64_t from) const noexcept {
-    return reinterpret_cast<T* const*>(lists_ + static_cast<std::int64_t>(i) * count() + from);
+    return reinterpret_cast<T* const*>(lists_.get() + static_cast<std::int64_t>(i) * count() +
+                                       from);
   }
 
  private:
-  prepared(lane& where, std::initializer_list<matrix_batch> batches) noexcept
-      : where_(where), batches_{*batches.begin(), *(batches.end() - 1)}, used_(batches.size()) {}
+  /// Enqueues the packed copies, where there are any, and the lists.
+  result<void> before(lane& where) override {
+    std::array<address_series, 2> series{address_series{}, tau_};
+    for (std::size_t i = 0; i < used_; ++i) {
+      matrix_batch& one = batches_[i];
+      home_ = one.place;
+      if (one.moved) {
+        one.place = one.packed_at(copies_[i]);
+        TRY(combine(where, one.type, one.extents, one.place, {.place = home_, .factor = 1}));
+      }
+      series[i] = one.series();
+    }
+    return write_series(where, lists_, {series[0], series[1]}, count());
+  }
+  result<void> after(lane& where) override {
+    const matrix_batch& one = batches_[used_ - 1];
+    if (!one.moved) return {};
+    return combine(where, one.type, one.extents, home_, {.place = one.place, .factor = 1});
+  }
 
-  lane& where_;
   std::array<matrix_batch, 2> batches_;
-  std::array<batch_place, 2> homes_{};
-  std::array<std::byte*, 2> copies_{};
-  address_series tau_{};
   std::size_t used_;
-  std::int32_t* pivots_ = nullptr;
-  std::uint64_t* first_bad_ = nullptr;
-  void** lists_ = nullptr;
+  frame_array<std::int32_t> pivots_;
+  frame_array<std::uint64_t> first_bad_;
+  std::array<frame_array<std::byte>, 2> copies_{};
+  frame_array<void*> lists_;
+  batch_place home_{};  ///< of the last batch
+  address_series tau_{};
 };
 
 result<void> clear_info(lane& where, const any_tensor& info) {
@@ -157,85 +139,81 @@ result<void> accepted(int info, std::string_view call) {
 
 result<void> run_getrf(const blas::getrf_batched& r, lane& where) {
   if (r.a.empty()) return clear_info(where, r.info);
-  auto handle = cublas_of(where);
-  if (!handle) return std::move(handle).error();
-  auto on = prepared::make(where, {matrix_batch(r.a)});
-  if (!on) return std::move(on).error();
-  if (auto done = on->begin(); !done) return done;
+  const auto handle = TRY(cublas_of(where));
+  call_frame c(where);
+  prepared on(c, {matrix_batch(r.a)});
+  TRY(c.begin());
   const std::int64_t n = r.a.extent(1);
-  auto done = for_classic_type(r.a.type(), [&]<class T>(T) {
-    return on->in_parts([&](std::int64_t from, int count) {
-      return matrix_routines<T>::getrf(*handle, narrow(n), on->list<T>(0, from), on->ld(0),
+  TRY(for_classic_type(r.a.type(), [&]<class T>(T) {
+    return on.in_parts([&](std::int64_t from, int count) {
+      return matrix_routines<T>::getrf(handle, narrow(n), on.list<T>(0, from), on.ld(0),
                                        r.pivots.data<std::int32_t>() + from * n,
                                        r.info.data<std::int32_t>() + from, count);
     });
-  });
-  return done ? on->bring_home(0) : std::move(done);
+  }));
+  return c.end();
 }
 
 result<void> run_getrs(const blas::getrs_batched& r, lane& where, late_failure failure) {
   if (r.b.empty()) return {};
-  auto handle = cublas_of(where);
-  if (!handle) return std::move(handle).error();
+  const auto handle = TRY(cublas_of(where));
   const std::int64_t n = r.a.extent(1);
   constexpr cublasOperation_t operations[] = {CUBLAS_OP_N, CUBLAS_OP_T, CUBLAS_OP_C};
   const cublasOperation_t op = operations[static_cast<int>(r.op_a)];
-  auto on = prepared::make(where, {matrix_batch(r.a), matrix_batch(r.b)}, r.pivots.count());
-  if (!on) return std::move(on).error();
-  if (auto done = admit_pivots(where, r.pivots, on->pivots(), on->first_bad()); !done) return done;
-  if (auto done = on->begin(); !done) return done;
-  auto done = for_classic_type(r.a.type(), [&]<class T>(T) {
-    return on->in_parts([&](std::int64_t from, int count) -> result<void> {
+  call_frame c(where);
+  prepared on(c, {matrix_batch(r.a), matrix_batch(r.b)}, r.pivots.count());
+  TRY(c.begin());
+  TRY(admit_pivots(where, r.pivots, on.pivots(), on.first_bad()));
+  TRY(for_classic_type(r.a.type(), [&]<class T>(T) {
+    return on.in_parts([&](std::int64_t from, int count) -> result<void> {
       int info = 0;
-      auto called = matrix_routines<T>::getrs(
-          *handle, op, narrow(n), narrow(r.b.extent(2)), on->list<const T>(0, from), on->ld(0),
-          static_cast<const std::int32_t*>(on->pivots() + from * n), on->list<T>(1, from),
-          on->ld(1), &info, count);
-      return called ? accepted(info, matrix_routines<T>::getrs.name) : std::move(called);
+      TRY(matrix_routines<T>::getrs(handle, op, narrow(n), narrow(r.b.extent(2)),
+                                    on.list<const T>(0, from), on.ld(0),
+                                    static_cast<const std::int32_t*>(on.pivots() + from * n),
+                                    on.list<T>(1, from), on.ld(1), &info, count));
+      return accepted(info, matrix_routines<T>::getrs.name);
     });
-  });
-  if (done) done = on->bring_home(1);
-  return done ? report_pivots(where, r.pivots, on->first_bad(), failure) : std::move(done);
+  }));
+  TRY(c.end());
+  return report_pivots(where, r.pivots, on.first_bad(), failure);
 }
 
 result<void> run_getri(const blas::getri_batched& r, lane& where, late_failure failure) {
   if (r.a.empty()) return clear_info(where, r.info);
-  auto handle = cublas_of(where);
-  if (!handle) return std::move(handle).error();
+  const auto handle = TRY(cublas_of(where));
   const std::int64_t n = r.a.extent(1);
-  auto on = prepared::make(where, {matrix_batch(r.a), matrix_batch(r.c)}, r.pivots.count());
-  if (!on) return std::move(on).error();
-  if (auto done = admit_pivots(where, r.pivots, on->pivots(), on->first_bad()); !done) return done;
-  if (auto done = on->begin(); !done) return done;
-  auto done = for_classic_type(r.a.type(), [&]<class T>(T) {
-    return on->in_parts([&](std::int64_t from, int count) {
-      return matrix_routines<T>::getri(*handle, narrow(n), on->list<const T>(0, from), on->ld(0),
-                                       static_cast<const std::int32_t*>(on->pivots() + from * n),
-                                       on->list<T>(1, from), on->ld(1),
+  call_frame c(where);
+  prepared on(c, {matrix_batch(r.a), matrix_batch(r.c)}, r.pivots.count());
+  TRY(c.begin());
+  TRY(admit_pivots(where, r.pivots, on.pivots(), on.first_bad()));
+  TRY(for_classic_type(r.a.type(), [&]<class T>(T) {
+    return on.in_parts([&](std::int64_t from, int count) {
+      return matrix_routines<T>::getri(handle, narrow(n), on.list<const T>(0, from), on.ld(0),
+                                       static_cast<const std::int32_t*>(on.pivots() + from * n),
+                                       on.list<T>(1, from), on.ld(1),
                                        r.info.data<std::int32_t>() + from, count);
     });
-  });
-  if (done) done = on->bring_home(1);
-  return done ? report_pivots(where, r.pivots, on->first_bad(), failure) : std::move(done);
+  }));
+  TRY(c.end());
+  return report_pivots(where, r.pivots, on.first_bad(), failure);
 }
 
 result<void> run_geqrf(const blas::geqrf_batched& r, lane& where) {
   if (r.a.empty()) return {};
-  auto handle = cublas_of(where);
-  if (!handle) return std::move(handle).error();
-  auto on = prepared::make(where, {matrix_batch(r.a)}, 0, &r.tau);
-  if (!on) return std::move(on).error();
-  if (auto done = on->begin(); !done) return done;
-  auto done = for_classic_type(r.a.type(), [&]<class T>(T) {
-    return on->in_parts([&](std::int64_t from, int count) -> result<void> {
+  const auto handle = TRY(cublas_of(where));
+  call_frame c(where);
+  prepared on(c, {matrix_batch(r.a)}, 0, &r.tau);
+  TRY(c.begin());
+  TRY(for_classic_type(r.a.type(), [&]<class T>(T) {
+    return on.in_parts([&](std::int64_t from, int count) -> result<void> {
       int info = 0;
-      auto called = matrix_routines<T>::geqrf(*handle, narrow(r.a.extent(1)), narrow(r.a.extent(2)),
-                                              on->list<T>(0, from), on->ld(0), on->list<T>(1, from),
-                                              &info, count);
-      return called ? accepted(info, matrix_routines<T>::geqrf.name) : std::move(called);
+      TRY(matrix_routines<T>::geqrf(handle, narrow(r.a.extent(1)), narrow(r.a.extent(2)),
+                                    on.list<T>(0, from), on.ld(0), on.list<T>(1, from), &info,
+                                    count));
+      return accepted(info, matrix_routines<T>::geqrf.name);
     });
-  });
-  return done ? on->bring_home(0) : std::move(done);
+  }));
+  return c.end();
 }
 
 const plugin_operations operations([](operation_table& table) {

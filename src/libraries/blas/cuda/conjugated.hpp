@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/try.hpp"
 #include "libraries/blas/cuda/call.hpp"
 #include "libraries/blas/cuda/kernels/vectors.hpp"
 #include "libraries/blas/requests/factors.hpp"
@@ -58,16 +59,15 @@ template <class T, class Request, class Product>
     if (conjugated) {
       const auto x = elements_of<T>(r.x);
       const auto y = elements_of<T>(r.y);
-      const auto memory = where.workspace(static_cast<std::size_t>(x.count) * sizeof(T));
-      if (!memory) return memory.error();
-      auto* const conjugated_x = reinterpret_cast<T*>(memory->data());
-      if (auto done = copy_conjugate(where, x, conjugated_x); !done) return done;
+      const auto memory = TRY(where.workspace(static_cast<std::size_t>(x.count) * sizeof(T)));
+      auto* const conjugated_x = reinterpret_cast<T*>(memory.data());
+      TRY(copy_conjugate(where, x, conjugated_x));
       if (beta != T{}) {
-        if (auto done = conjugate_in_place(where, y); !done) return done;
+        TRY(conjugate_in_place(where, y));
       }
       alpha = conjugate(alpha);
       beta = conjugate(beta);
-      if (auto done = product(&alpha, conjugated_x, std::int64_t{1}, &beta); !done) return done;
+      TRY(product(&alpha, conjugated_x, std::int64_t{1}, &beta));
       return conjugate_in_place(where, y);
     }
   }
@@ -82,8 +82,8 @@ template <class T, class Update>
   if constexpr (complex_v<T>) {
     if (conjugated) {
       const auto elements = elements_of<T>(x);
-      if (auto done = conjugate_in_place(where, elements); !done) return done;
-      if (auto done = update(); !done) return done;
+      TRY(conjugate_in_place(where, elements));
+      TRY(update());
       return conjugate_in_place(where, elements);
     }
   }

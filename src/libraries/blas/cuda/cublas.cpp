@@ -1,6 +1,7 @@
 #include "libraries/blas/cuda/cublas.hpp"
 
 #include "backend/cuda/context/failure.hpp"
+#include "base/try.hpp"
 
 #include <cstddef>
 #include <memory>
@@ -28,9 +29,7 @@ constexpr char attachment_key = 0;
 result<std::shared_ptr<attached>> attach(lane& where) {
   auto made = std::make_shared<attached>();
   void* memory = nullptr;
-  if (auto done = check(cudaMalloc(&memory, workspace_bytes), "cudaMalloc"); !done) {
-    return std::move(done).error();
-  }
+  TRY(check(cudaMalloc(&memory, workspace_bytes), "cudaMalloc"));
   made->workspace.reset(memory);
   cublasHandle_t handle = nullptr;
   if (auto done = check(cublasCreate(&handle), "cublasCreate"); !done) {
@@ -45,38 +44,23 @@ result<std::shared_ptr<attached>> attach(lane& where) {
   made->handle.reset(handle);
   const auto set_up = [&]() -> result<void> {
     // The stream first: setting it takes the workspace away again.
-    if (auto done = check(cublasSetStream(handle, where.stream()), "cublasSetStream", handle);
-        !done) {
-      return done;
-    }
-    if (auto done = check(cublasSetWorkspace(handle, memory, workspace_bytes), "cublasSetWorkspace",
-                          handle);
-        !done) {
-      return done;
-    }
-    if (auto done = check(cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_HOST),
-                          "cublasSetPointerMode", handle);
-        !done) {
-      return done;
-    }
-    if (auto done = check(cublasSetAtomicsMode(handle, CUBLAS_ATOMICS_NOT_ALLOWED),
-                          "cublasSetAtomicsMode", handle);
-        !done) {
-      return done;
-    }
+    TRY(check(cublasSetStream(handle, where.stream()), "cublasSetStream", handle));
+    TRY(check(cublasSetWorkspace(handle, memory, workspace_bytes), "cublasSetWorkspace", handle));
+    TRY(check(cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_HOST), "cublasSetPointerMode",
+              handle));
+    TRY(check(cublasSetAtomicsMode(handle, CUBLAS_ATOMICS_NOT_ALLOWED), "cublasSetAtomicsMode",
+              handle));
     return check(cublasSetMathMode(handle, math_for(blas::math_mode::strict)), "cublasSetMathMode",
                  handle);
   };
-  if (auto done = set_up(); !done) return std::move(done).error();
+  TRY(set_up());
   return made;
 }
 
 result<attached*> attached_to(lane& where) {
   std::shared_ptr<void>& place = where.attachment(&attachment_key);
   if (!place) {
-    auto made = attach(where);
-    if (!made) return std::move(made).error();
-    place = *std::move(made);
+    place = TRY(attach(where));
   }
   return static_cast<attached*>(place.get());
 }
@@ -120,15 +104,13 @@ bool context_is_lost(cublasHandle_t handle) noexcept {
 }  // namespace
 
 result<cublasHandle_t> cublas_of(lane& where) {
-  auto held = attached_to(where);
-  if (!held) return std::move(held).error();
-  return (*held)->handle.get();
+  auto held = TRY(attached_to(where));
+  return held->handle.get();
 }
 
 result<std::span<std::byte>> cublas_workspace_of(lane& where) {
-  auto held = attached_to(where);
-  if (!held) return std::move(held).error();
-  return std::span(static_cast<std::byte*>((*held)->workspace.get()), workspace_bytes);
+  const auto held = TRY(attached_to(where));
+  return std::span(static_cast<std::byte*>(held->workspace.get()), workspace_bytes);
 }
 
 result<void> check(cublasStatus_t status, std::string_view call, cublasHandle_t handle) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "backend/cuda/context/lane.hpp"
+#include "base/try.hpp"
 
 #include <troupe/base/result.hpp>
 #include <troupe/blas/modes.hpp>
@@ -49,7 +50,7 @@ namespace detail {
 template <class Set, class Mode, class Call>
 [[nodiscard]] result<void> with(Set set, std::string_view name, cublasHandle_t handle, Mode during,
                                 Mode after, Call& call) {
-  if (auto done = check(set(handle, during), name, handle); !done) return done;
+  TRY(check(set(handle, during), name, handle));
   result<void> called = call();
   auto restored = check(set(handle, after), name, handle);
   return called ? std::move(restored) : std::move(called);

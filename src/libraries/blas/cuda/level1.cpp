@@ -1,4 +1,5 @@
 #include "backend/cuda/context/executor.hpp"
+#include "base/try.hpp"
 #include "libraries/blas/cuda/kernels/combine.hpp"
 #include "libraries/blas/cuda/kernels/vectors.hpp"
 #include "libraries/blas/cuda/routines.hpp"
@@ -21,17 +22,16 @@ cudaDataType_t half_type(dtype type) noexcept {
 
 result<void> run_axpy(const blas::axpy& r, lane& where) {
   if (r.x.empty() || blas::vanishes(r.alpha, r.x.type())) return {};  // x is not read
-  const auto handle = cublas_of(where);
-  if (!handle) return handle.error();
+  const auto handle = TRY(cublas_of(where));
   if (is_half(r.x.type())) {
     const auto alpha = r.alpha.as<float>();
     const cudaDataType_t type = half_type(r.x.type());
-    return axpy_ex(*handle, r.x.extent(0), &alpha, CUDA_R_32F, r.x.address(), type, increment(r.x),
+    return axpy_ex(handle, r.x.extent(0), &alpha, CUDA_R_32F, r.x.address(), type, increment(r.x),
                    r.y.address(), type, increment(r.y), CUDA_R_32F);
   }
   return for_classic_type(r.x.type(), [&]<class T>(T) {
     const T alpha = r.alpha.as<T>();
-    return routines<T>::axpy(*handle, r.x.extent(0), &alpha, r.x.data<T>(), increment(r.x),
+    return routines<T>::axpy(handle, r.x.extent(0), &alpha, r.x.data<T>(), increment(r.x),
                              r.y.data<T>(), increment(r.y));
   });
 }
@@ -59,15 +59,14 @@ result<void> scal_half(const blas::scal& r, lane& where, cublasHandle_t handle) 
 
 result<void> run_scal(const blas::scal& r, lane& where) {
   if (r.x.empty()) return {};
-  const auto handle = cublas_of(where);
-  if (!handle) return handle.error();
-  if (r.x.type() == dtype::f16) return scal_half<f16>(r, where, *handle);
-  if (r.x.type() == dtype::bf16) return scal_half<bf16>(r, where, *handle);
+  const auto handle = TRY(cublas_of(where));
+  if (r.x.type() == dtype::f16) return scal_half<f16>(r, where, handle);
+  if (r.x.type() == dtype::bf16) return scal_half<bf16>(r, where, handle);
   return for_classic_type(r.x.type(), [&]<class T>(T) {
     const T alpha = r.alpha.as<T>();
     // Zero by hand: a library may store zeros then, and would lose NaNs.
     if (alpha == T{}) return multiply_by(where, elements_of<T>(r.x), alpha);
-    return routines<T>::scal(*handle, r.x.extent(0), &alpha, r.x.data<T>(), increment(r.x));
+    return routines<T>::scal(handle, r.x.extent(0), &alpha, r.x.data<T>(), increment(r.x));
   });
 }
 
@@ -78,20 +77,18 @@ result<void> run_copy(const blas::copy& r, lane& where) {
       return copy_reversed(where, elements_of<T>(r.x), elements_of<T>(r.y));
     });
   }
-  const auto handle = cublas_of(where);
-  if (!handle) return handle.error();
+  const auto handle = TRY(cublas_of(where));
   return for_classic_type(r.x.type(), [&]<class T>(T) {
-    return routines<T>::copy(*handle, r.x.extent(0), r.x.data<T>(), increment(r.x), r.y.data<T>(),
+    return routines<T>::copy(handle, r.x.extent(0), r.x.data<T>(), increment(r.x), r.y.data<T>(),
                              increment(r.y));
   });
 }
 
 result<void> run_swap(const blas::swap& r, lane& where) {
   if (r.x.empty()) return {};
-  const auto handle = cublas_of(where);
-  if (!handle) return handle.error();
+  const auto handle = TRY(cublas_of(where));
   return for_classic_type(r.x.type(), [&]<class T>(T) {
-    return routines<T>::swap(*handle, r.x.extent(0), r.x.data<T>(), increment(r.x), r.y.data<T>(),
+    return routines<T>::swap(handle, r.x.extent(0), r.x.data<T>(), increment(r.x), r.y.data<T>(),
                              increment(r.y));
   });
 }

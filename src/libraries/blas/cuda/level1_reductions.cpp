@@ -1,5 +1,6 @@
 #include "backend/cuda/context/executor.hpp"
 #include "backend/cuda/context/failure.hpp"
+#include "base/try.hpp"
 #include "libraries/blas/cuda/kernels/reductions.hpp"
 #include "libraries/blas/cuda/routines.hpp"
 
@@ -24,17 +25,13 @@ result<void> answer_zero(lane& where, const any_tensor& into, scalar* reply) {
 /// wants it. A reply is written by a kernel that makes a `scalar` of it.
 template <class T, class Call>
 result<void> answer(lane& where, const any_tensor& into, scalar* reply, Call call) {
-  const auto handle = cublas_of(where);
-  if (!handle) return handle.error();
+  const auto handle = TRY(cublas_of(where));
   if (!into.null()) {
-    return with_device_scalars(*handle, [&] { return call(*handle, into.data<T>()); });
+    return with_device_scalars(handle, [&] { return call(handle, into.data<T>()); });
   }
-  const auto memory = where.workspace(sizeof(T));
-  if (!memory) return memory.error();
-  auto* const at = reinterpret_cast<T*>(memory->data());
-  if (auto done = with_device_scalars(*handle, [&] { return call(*handle, at); }); !done) {
-    return done;
-  }
+  const auto memory = TRY(where.workspace(sizeof(T)));
+  auto* const at = reinterpret_cast<T*>(memory.data());
+  TRY(with_device_scalars(handle, [&] { return call(handle, at); }));
   return store_number(where, at, reply);
 }
 
@@ -150,18 +147,15 @@ result<void> find_index(const Request& r, lane& where, std::int64_t* reply) {
     return check(cudaMemsetAsync(r.result.address(), 0xFF, sizeof(std::int64_t), where.stream()),
                  "cudaMemsetAsync");
   }
-  const auto handle = cublas_of(where);
-  if (!handle) return handle.error();
-  const auto memory = where.workspace(sizeof(std::int64_t));
-  if (!memory) return memory.error();
-  auto* const from_one = reinterpret_cast<std::int64_t*>(memory->data());
-  auto found = with_device_scalars(*handle, [&] {
+  const auto handle = TRY(cublas_of(where));
+  const auto memory = TRY(where.workspace(sizeof(std::int64_t)));
+  auto* const from_one = reinterpret_cast<std::int64_t*>(memory.data());
+  TRY(with_device_scalars(handle, [&] {
     return for_classic_type(r.x.type(), [&]<class T>(T) {
       constexpr auto call = Largest ? routines<T>::iamax : routines<T>::iamin;
-      return call(*handle, r.x.extent(0), r.x.template data<T>(), increment(r.x), from_one);
+      return call(handle, r.x.extent(0), r.x.template data<T>(), increment(r.x), from_one);
     });
-  });
-  if (!found) return found;
+  }));
   return store_index(where, from_one,
                      r.result.null() ? reply : r.result.template data<std::int64_t>());
 }

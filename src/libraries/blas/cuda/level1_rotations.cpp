@@ -1,4 +1,5 @@
 #include "backend/cuda/context/executor.hpp"
+#include "base/try.hpp"
 #include "libraries/blas/cuda/kernels/rotations.hpp"
 #include "libraries/blas/cuda/kernels/vectors.hpp"
 #include "libraries/blas/cuda/routines.hpp"
@@ -34,11 +35,10 @@ result<void> run_rotg(const blas::rotg& r, lane& where) {
 
 result<void> run_rotm(const blas::rotm& r, lane& where) {
   if (r.x.empty()) return {};
-  const auto handle = cublas_of(where);
-  if (!handle) return handle.error();
-  return with_device_scalars(*handle, [&] {
+  const auto handle = TRY(cublas_of(where));
+  return with_device_scalars(handle, [&] {
     return for_real_type(r.x.type(), [&]<class T>(T) {
-      return routines<T>::rotm(*handle, r.x.extent(0), r.x.data<T>(), increment(r.x), r.y.data<T>(),
+      return routines<T>::rotm(handle, r.x.extent(0), r.x.data<T>(), increment(r.x), r.y.data<T>(),
                                increment(r.y), r.param.data<T>());
     });
   });

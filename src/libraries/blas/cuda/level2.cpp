@@ -1,4 +1,5 @@
 #include "backend/cuda/context/executor.hpp"
+#include "base/try.hpp"
 #include "libraries/blas/cuda/conjugated.hpp"
 #include "libraries/blas/cuda/routines.hpp"
 
@@ -13,8 +14,7 @@ using blas::order;
 result<void> run_gemv(const blas::gemv& r, lane& where) {
   if (r.y.empty()) return {};
   const auto layout = blas::layout_of(r.a);
-  const auto handle = cublas_of(where);
-  if (!handle) return handle.error();
+  const auto handle = TRY(cublas_of(where));
   // A row-major matrix is, column by column, its transpose.
   const bool turned = layout.order == order::row_major;
   const std::int64_t rows = r.a.extent(turned ? 1 : 0);
@@ -23,7 +23,7 @@ result<void> run_gemv(const blas::gemv& r, lane& where) {
     if (r.a.empty()) return scale_vector<T>(where, r.y, r.beta);
     return multiply_vector<T>(where, r, vectors_take_conjugate(layout.order, r.op_a),
                               [&](const T* alpha, const T* x, std::int64_t incx, const T* beta) {
-                                return routines<T>::gemv(*handle, as_cublas(layout.order, r.op_a),
+                                return routines<T>::gemv(handle, as_cublas(layout.order, r.op_a),
                                                          rows, columns, alpha, r.a.data<T>(),
                                                          layout.ld, x, incx, beta, r.y.data<T>(),
                                                          increment(r.y));
@@ -34,15 +34,14 @@ result<void> run_gemv(const blas::gemv& r, lane& where) {
 result<void> run_ger(const blas::ger& r, lane& where) {
   if (r.a.empty()) return {};
   const auto layout = blas::layout_of(r.a);
-  const auto handle = cublas_of(where);
-  if (!handle) return handle.error();
+  const auto handle = TRY(cublas_of(where));
   // a row-major is aᵀ column-major, and aᵀ = alpha · y · xᵀ + aᵀ.
   const bool turned = layout.order == order::row_major;
   const any_tensor& x = turned ? r.y : r.x;
   const any_tensor& y = turned ? r.x : r.y;
   return for_real_type(r.a.type(), [&]<class T>(T) {
     const T alpha = r.alpha.as<T>();
-    return routines<T>::ger(*handle, x.extent(0), y.extent(0), &alpha, x.data<T>(), increment(x),
+    return routines<T>::ger(handle, x.extent(0), y.extent(0), &alpha, x.data<T>(), increment(x),
                             y.data<T>(), increment(y), r.a.data<T>(), layout.ld);
   });
 }
@@ -50,14 +49,13 @@ result<void> run_ger(const blas::ger& r, lane& where) {
 result<void> run_geru(const blas::geru& r, lane& where) {
   if (r.a.empty()) return {};
   const auto layout = blas::layout_of(r.a);
-  const auto handle = cublas_of(where);
-  if (!handle) return handle.error();
+  const auto handle = TRY(cublas_of(where));
   const bool turned = layout.order == order::row_major;
   const any_tensor& x = turned ? r.y : r.x;
   const any_tensor& y = turned ? r.x : r.y;
   return for_complex_type(r.a.type(), [&]<class T>(T) {
     const T alpha = r.alpha.as<T>();
-    return routines<T>::geru(*handle, x.extent(0), y.extent(0), &alpha, x.data<T>(), increment(x),
+    return routines<T>::geru(handle, x.extent(0), y.extent(0), &alpha, x.data<T>(), increment(x),
                              y.data<T>(), increment(y), r.a.data<T>(), layout.ld);
   });
 }
@@ -65,22 +63,20 @@ result<void> run_geru(const blas::geru& r, lane& where) {
 result<void> run_gerc(const blas::gerc& r, lane& where) {
   if (r.a.empty()) return {};
   const auto layout = blas::layout_of(r.a);
-  const auto handle = cublas_of(where);
-  if (!handle) return handle.error();
+  const auto handle = TRY(cublas_of(where));
   const std::int64_t m = r.a.extent(0);
   const std::int64_t n = r.a.extent(1);
   return for_complex_type(r.a.type(), [&]<class T>(T) -> result<void> {
     const T alpha = r.alpha.as<T>();
     if (layout.order == order::column_major) {
-      return routines<T>::gerc(*handle, m, n, &alpha, r.x.data<T>(), increment(r.x), r.y.data<T>(),
+      return routines<T>::gerc(handle, m, n, &alpha, r.x.data<T>(), increment(r.x), r.y.data<T>(),
                                increment(r.y), r.a.data<T>(), layout.ld);
     }
     // aᵀ = alpha · conj(y) · xᵀ + aᵀ: the conjugate stands on the side where no routine takes it.
-    const auto memory = where.workspace(static_cast<std::size_t>(n) * sizeof(T));
-    if (!memory) return memory.error();
-    auto* const y = reinterpret_cast<T*>(memory->data());
-    if (auto done = copy_conjugate(where, elements_of<T>(r.y), y); !done) return done;
-    return routines<T>::geru(*handle, n, m, &alpha, y, std::int64_t{1}, r.x.data<T>(),
+    const auto memory = TRY(where.workspace(static_cast<std::size_t>(n) * sizeof(T)));
+    auto* const y = reinterpret_cast<T*>(memory.data());
+    TRY(copy_conjugate(where, elements_of<T>(r.y), y));
+    return routines<T>::geru(handle, n, m, &alpha, y, std::int64_t{1}, r.x.data<T>(),
                              increment(r.x), r.a.data<T>(), layout.ld);
   });
 }
@@ -88,11 +84,10 @@ result<void> run_gerc(const blas::gerc& r, lane& where) {
 result<void> run_trmv(const blas::trmv& r, lane& where) {
   if (r.x.empty()) return {};
   const auto layout = blas::layout_of(r.a);
-  const auto handle = cublas_of(where);
-  if (!handle) return handle.error();
+  const auto handle = TRY(cublas_of(where));
   return for_classic_type(r.a.type(), [&]<class T>(T) {
     return update_vector<T>(where, r.x, vectors_take_conjugate(layout.order, r.op_a), [&] {
-      return routines<T>::trmv(*handle, triangle(layout.order, r.uplo),
+      return routines<T>::trmv(handle, triangle(layout.order, r.uplo),
                                as_cublas(layout.order, r.op_a), as_cublas(r.diag), r.x.extent(0),
                                r.a.data<T>(), layout.ld, r.x.data<T>(), increment(r.x));
     });
@@ -102,11 +97,10 @@ result<void> run_trmv(const blas::trmv& r, lane& where) {
 result<void> run_trsv(const blas::trsv& r, lane& where) {
   if (r.x.empty()) return {};
   const auto layout = blas::layout_of(r.a);
-  const auto handle = cublas_of(where);
-  if (!handle) return handle.error();
+  const auto handle = TRY(cublas_of(where));
   return for_classic_type(r.a.type(), [&]<class T>(T) {
     return update_vector<T>(where, r.x, vectors_take_conjugate(layout.order, r.op_a), [&] {
-      return routines<T>::trsv(*handle, triangle(layout.order, r.uplo),
+      return routines<T>::trsv(handle, triangle(layout.order, r.uplo),
                                as_cublas(layout.order, r.op_a), as_cublas(r.diag), r.x.extent(0),
                                r.a.data<T>(), layout.ld, r.x.data<T>(), increment(r.x));
     });

@@ -1,4 +1,5 @@
 #include "backend/cuda/context/executor.hpp"
+#include "base/try.hpp"
 #include "libraries/blas/cuda/conjugated.hpp"
 #include "libraries/blas/cuda/kernels/symmetric.hpp"
 #include "libraries/blas/cuda/routines.hpp"
@@ -17,8 +18,7 @@ std::int64_t band_ld(const any_tensor& ab) {
 
 result<void> run_gbmv(const blas::gbmv& r, lane& where) {
   if (r.y.empty()) return {};
-  const auto handle = cublas_of(where);
-  if (!handle) return handle.error();
+  const auto handle = TRY(cublas_of(where));
   const bool transposes =
       r.op_a == storage_op::transpose || r.op_a == storage_op::conjugate_transpose;
   const std::int64_t m = (transposes ? r.x : r.y).extent(0);
@@ -26,7 +26,7 @@ result<void> run_gbmv(const blas::gbmv& r, lane& where) {
     if (r.x.empty()) return scale_vector<T>(where, r.y, r.beta);
     return multiply_vector<T>(where, r, r.op_a == storage_op::conjugate,
                               [&](const T* alpha, const T* x, std::int64_t incx, const T* beta) {
-                                return routines<T>::gbmv(*handle, as_cublas(r.op_a), m,
+                                return routines<T>::gbmv(handle, as_cublas(r.op_a), m,
                                                          r.ab.extent(1), r.kl, r.ku, alpha,
                                                          r.ab.data<T>(), band_ld(r.ab), x, incx,
                                                          beta, r.y.data<T>(), increment(r.y));
@@ -48,9 +48,8 @@ result<void> run_sbmv(const blas::sbmv& r, lane& where) {
           symmetric_band<T>{r.ab.data<T>(), band_ld(r.ab), k, n, r.uplo == blas::uplo::upper},
           elements_of<const T>(r.x), elements_of<T>(r.y), alpha, beta);
     } else {
-      const auto handle = cublas_of(where);
-      if (!handle) return handle.error();
-      return routines<T>::sbmv(*handle, as_cublas(r.uplo), n, k, &alpha, r.ab.data<T>(),
+      const auto handle = TRY(cublas_of(where));
+      return routines<T>::sbmv(handle, as_cublas(r.uplo), n, k, &alpha, r.ab.data<T>(),
                                band_ld(r.ab), r.x.data<T>(), increment(r.x), &beta, r.y.data<T>(),
                                increment(r.y));
     }
@@ -59,13 +58,12 @@ result<void> run_sbmv(const blas::sbmv& r, lane& where) {
 
 result<void> run_hbmv(const blas::hbmv& r, lane& where) {
   if (r.y.empty()) return {};
-  const auto handle = cublas_of(where);
-  if (!handle) return handle.error();
+  const auto handle = TRY(cublas_of(where));
   return for_complex_type(r.ab.type(), [&]<class T>(T) {
     const T alpha = r.alpha.as<T>();
     const T beta = r.beta.as<T>();
     if (alpha == T{}) return scale_vector<T>(where, r.y, r.beta);
-    return routines<T>::hbmv(*handle, as_cublas(r.uplo), r.y.extent(0), r.ab.extent(0) - 1, &alpha,
+    return routines<T>::hbmv(handle, as_cublas(r.uplo), r.y.extent(0), r.ab.extent(0) - 1, &alpha,
                              r.ab.data<T>(), band_ld(r.ab), r.x.data<T>(), increment(r.x), &beta,
                              r.y.data<T>(), increment(r.y));
   });
@@ -73,11 +71,10 @@ result<void> run_hbmv(const blas::hbmv& r, lane& where) {
 
 result<void> run_tbmv(const blas::tbmv& r, lane& where) {
   if (r.x.empty()) return {};
-  const auto handle = cublas_of(where);
-  if (!handle) return handle.error();
+  const auto handle = TRY(cublas_of(where));
   return for_classic_type(r.ab.type(), [&]<class T>(T) {
     return update_vector<T>(where, r.x, r.op_a == storage_op::conjugate, [&] {
-      return routines<T>::tbmv(*handle, as_cublas(r.uplo), as_cublas(r.op_a), as_cublas(r.diag),
+      return routines<T>::tbmv(handle, as_cublas(r.uplo), as_cublas(r.op_a), as_cublas(r.diag),
                                r.x.extent(0), r.ab.extent(0) - 1, r.ab.data<T>(), band_ld(r.ab),
                                r.x.data<T>(), increment(r.x));
     });
@@ -86,11 +83,10 @@ result<void> run_tbmv(const blas::tbmv& r, lane& where) {
 
 result<void> run_tbsv(const blas::tbsv& r, lane& where) {
   if (r.x.empty()) return {};
-  const auto handle = cublas_of(where);
-  if (!handle) return handle.error();
+  const auto handle = TRY(cublas_of(where));
   return for_classic_type(r.ab.type(), [&]<class T>(T) {
     return update_vector<T>(where, r.x, r.op_a == storage_op::conjugate, [&] {
-      return routines<T>::tbsv(*handle, as_cublas(r.uplo), as_cublas(r.op_a), as_cublas(r.diag),
+      return routines<T>::tbsv(handle, as_cublas(r.uplo), as_cublas(r.op_a), as_cublas(r.diag),
                                r.x.extent(0), r.ab.extent(0) - 1, r.ab.data<T>(), band_ld(r.ab),
                                r.x.data<T>(), increment(r.x));
     });

@@ -1,4 +1,5 @@
 #include "backend/cuda/context/executor.hpp"
+#include "base/try.hpp"
 #include "libraries/blas/cuda/conjugated.hpp"
 #include "libraries/blas/cuda/kernels/symmetric.hpp"
 #include "libraries/blas/cuda/routines.hpp"
@@ -23,9 +24,8 @@ result<void> run_spmv(const blas::spmv& r, lane& where) {
       return multiply(where, symmetric_packed<T>{r.ap.data<T>(), n, r.uplo == blas::uplo::upper},
                       elements_of<const T>(r.x), elements_of<T>(r.y), alpha, beta);
     } else {
-      const auto handle = cublas_of(where);
-      if (!handle) return handle.error();
-      return routines<T>::spmv(*handle, as_cublas(r.uplo), n, &alpha, r.ap.data<T>(), r.x.data<T>(),
+      const auto handle = TRY(cublas_of(where));
+      return routines<T>::spmv(handle, as_cublas(r.uplo), n, &alpha, r.ap.data<T>(), r.x.data<T>(),
                                increment(r.x), &beta, r.y.data<T>(), increment(r.y));
     }
   });
@@ -33,13 +33,12 @@ result<void> run_spmv(const blas::spmv& r, lane& where) {
 
 result<void> run_hpmv(const blas::hpmv& r, lane& where) {
   if (r.y.empty()) return {};
-  const auto handle = cublas_of(where);
-  if (!handle) return handle.error();
+  const auto handle = TRY(cublas_of(where));
   return for_complex_type(r.ap.type(), [&]<class T>(T) {
     const T alpha = r.alpha.as<T>();
     const T beta = r.beta.as<T>();
     if (alpha == T{}) return scale_vector<T>(where, r.y, r.beta);
-    return routines<T>::hpmv(*handle, as_cublas(r.uplo), r.y.extent(0), &alpha, r.ap.data<T>(),
+    return routines<T>::hpmv(handle, as_cublas(r.uplo), r.y.extent(0), &alpha, r.ap.data<T>(),
                              r.x.data<T>(), increment(r.x), &beta, r.y.data<T>(), increment(r.y));
   });
 }
@@ -52,55 +51,50 @@ bool changes_nothing(const Request& r) noexcept {
 
 result<void> run_spr(const blas::spr& r, lane& where) {
   if (changes_nothing(r)) return {};
-  const auto handle = cublas_of(where);
-  if (!handle) return handle.error();
+  const auto handle = TRY(cublas_of(where));
   return for_real_type(r.ap.type(), [&]<class T>(T) {
     const T alpha = r.alpha.as<T>();
-    return routines<T>::spr(*handle, as_cublas(r.uplo), r.x.extent(0), &alpha, r.x.data<T>(),
+    return routines<T>::spr(handle, as_cublas(r.uplo), r.x.extent(0), &alpha, r.x.data<T>(),
                             increment(r.x), r.ap.data<T>());
   });
 }
 
 result<void> run_hpr(const blas::hpr& r, lane& where) {
   if (changes_nothing(r)) return {};
-  const auto handle = cublas_of(where);
-  if (!handle) return handle.error();
+  const auto handle = TRY(cublas_of(where));
   return for_complex_type(r.ap.type(), [&]<class T>(T) {
     const auto alpha = r.alpha.as<real_t<T>>();
-    return routines<T>::hpr(*handle, as_cublas(r.uplo), r.x.extent(0), &alpha, r.x.data<T>(),
+    return routines<T>::hpr(handle, as_cublas(r.uplo), r.x.extent(0), &alpha, r.x.data<T>(),
                             increment(r.x), r.ap.data<T>());
   });
 }
 
 result<void> run_spr2(const blas::spr2& r, lane& where) {
   if (changes_nothing(r)) return {};
-  const auto handle = cublas_of(where);
-  if (!handle) return handle.error();
+  const auto handle = TRY(cublas_of(where));
   return for_real_type(r.ap.type(), [&]<class T>(T) {
     const T alpha = r.alpha.as<T>();
-    return routines<T>::spr2(*handle, as_cublas(r.uplo), r.x.extent(0), &alpha, r.x.data<T>(),
+    return routines<T>::spr2(handle, as_cublas(r.uplo), r.x.extent(0), &alpha, r.x.data<T>(),
                              increment(r.x), r.y.data<T>(), increment(r.y), r.ap.data<T>());
   });
 }
 
 result<void> run_hpr2(const blas::hpr2& r, lane& where) {
   if (changes_nothing(r)) return {};
-  const auto handle = cublas_of(where);
-  if (!handle) return handle.error();
+  const auto handle = TRY(cublas_of(where));
   return for_complex_type(r.ap.type(), [&]<class T>(T) {
     const T alpha = r.alpha.as<T>();
-    return routines<T>::hpr2(*handle, as_cublas(r.uplo), r.x.extent(0), &alpha, r.x.data<T>(),
+    return routines<T>::hpr2(handle, as_cublas(r.uplo), r.x.extent(0), &alpha, r.x.data<T>(),
                              increment(r.x), r.y.data<T>(), increment(r.y), r.ap.data<T>());
   });
 }
 
 result<void> run_tpmv(const blas::tpmv& r, lane& where) {
   if (r.x.empty()) return {};
-  const auto handle = cublas_of(where);
-  if (!handle) return handle.error();
+  const auto handle = TRY(cublas_of(where));
   return for_classic_type(r.ap.type(), [&]<class T>(T) {
     return update_vector<T>(where, r.x, r.op_a == storage_op::conjugate, [&] {
-      return routines<T>::tpmv(*handle, as_cublas(r.uplo), as_cublas(r.op_a), as_cublas(r.diag),
+      return routines<T>::tpmv(handle, as_cublas(r.uplo), as_cublas(r.op_a), as_cublas(r.diag),
                                r.x.extent(0), r.ap.data<T>(), r.x.data<T>(), increment(r.x));
     });
   });
@@ -108,11 +102,10 @@ result<void> run_tpmv(const blas::tpmv& r, lane& where) {
 
 result<void> run_tpsv(const blas::tpsv& r, lane& where) {
   if (r.x.empty()) return {};
-  const auto handle = cublas_of(where);
-  if (!handle) return handle.error();
+  const auto handle = TRY(cublas_of(where));
   return for_classic_type(r.ap.type(), [&]<class T>(T) {
     return update_vector<T>(where, r.x, r.op_a == storage_op::conjugate, [&] {
-      return routines<T>::tpsv(*handle, as_cublas(r.uplo), as_cublas(r.op_a), as_cublas(r.diag),
+      return routines<T>::tpsv(handle, as_cublas(r.uplo), as_cublas(r.op_a), as_cublas(r.diag),
                                r.x.extent(0), r.ap.data<T>(), r.x.data<T>(), increment(r.x));
     });
   });

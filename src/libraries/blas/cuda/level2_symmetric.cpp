@@ -1,4 +1,5 @@
 #include "backend/cuda/context/executor.hpp"
+#include "base/try.hpp"
 #include "libraries/blas/cuda/conjugated.hpp"
 #include "libraries/blas/cuda/routines.hpp"
 #include "libraries/blas/requests/factors.hpp"
@@ -20,14 +21,13 @@ result<void> as_deterministic(bool deterministic, cublasHandle_t handle, Call ca
 result<void> run_symv(const blas::symv& r, lane& where) {
   if (r.y.empty()) return {};
   const auto layout = blas::layout_of(r.a);
-  const auto handle = cublas_of(where);
-  if (!handle) return handle.error();
+  const auto handle = TRY(cublas_of(where));
   return for_classic_type(r.a.type(), [&]<class T>(T) {
     const T alpha = r.alpha.as<T>();
     const T beta = r.beta.as<T>();
     if (alpha == T{}) return scale_vector<T>(where, r.y, r.beta);
-    return as_deterministic(r.deterministic, *handle, [&] {
-      return routines<T>::symv(*handle, triangle(layout.order, r.uplo), r.y.extent(0), &alpha,
+    return as_deterministic(r.deterministic, handle, [&] {
+      return routines<T>::symv(handle, triangle(layout.order, r.uplo), r.y.extent(0), &alpha,
                                r.a.data<T>(), layout.ld, r.x.data<T>(), increment(r.x), &beta,
                                r.y.data<T>(), increment(r.y));
     });
@@ -37,14 +37,13 @@ result<void> run_symv(const blas::symv& r, lane& where) {
 result<void> run_hemv(const blas::hemv& r, lane& where) {
   if (r.y.empty()) return {};
   const auto layout = blas::layout_of(r.a);
-  const auto handle = cublas_of(where);
-  if (!handle) return handle.error();
+  const auto handle = TRY(cublas_of(where));
   return for_complex_type(r.a.type(), [&]<class T>(T) {
     // A row-major Hermitian matrix is, column by column, its conjugate.
     return multiply_vector<T>(where, r, layout.order == order::row_major,
                               [&](const T* alpha, const T* x, std::int64_t incx, const T* beta) {
-                                return as_deterministic(r.deterministic, *handle, [&] {
-                                  return routines<T>::hemv(*handle, triangle(layout.order, r.uplo),
+                                return as_deterministic(r.deterministic, handle, [&] {
+                                  return routines<T>::hemv(handle, triangle(layout.order, r.uplo),
                                                            r.y.extent(0), alpha, r.a.data<T>(),
                                                            layout.ld, x, incx, beta, r.y.data<T>(),
                                                            increment(r.y));
@@ -56,11 +55,10 @@ result<void> run_hemv(const blas::hemv& r, lane& where) {
 result<void> run_syr(const blas::syr& r, lane& where) {
   if (r.a.empty()) return {};
   const auto layout = blas::layout_of(r.a);
-  const auto handle = cublas_of(where);
-  if (!handle) return handle.error();
+  const auto handle = TRY(cublas_of(where));
   return for_classic_type(r.a.type(), [&]<class T>(T) {
     const T alpha = r.alpha.as<T>();
-    return routines<T>::syr(*handle, triangle(layout.order, r.uplo), r.x.extent(0), &alpha,
+    return routines<T>::syr(handle, triangle(layout.order, r.uplo), r.x.extent(0), &alpha,
                             r.x.data<T>(), increment(r.x), r.a.data<T>(), layout.ld);
   });
 }
@@ -68,11 +66,10 @@ result<void> run_syr(const blas::syr& r, lane& where) {
 result<void> run_syr2(const blas::syr2& r, lane& where) {
   if (r.a.empty()) return {};
   const auto layout = blas::layout_of(r.a);
-  const auto handle = cublas_of(where);
-  if (!handle) return handle.error();
+  const auto handle = TRY(cublas_of(where));
   return for_classic_type(r.a.type(), [&]<class T>(T) {
     const T alpha = r.alpha.as<T>();
-    return routines<T>::syr2(*handle, triangle(layout.order, r.uplo), r.x.extent(0), &alpha,
+    return routines<T>::syr2(handle, triangle(layout.order, r.uplo), r.x.extent(0), &alpha,
                              r.x.data<T>(), increment(r.x), r.y.data<T>(), increment(r.y),
                              r.a.data<T>(), layout.ld);
   });
@@ -81,21 +78,19 @@ result<void> run_syr2(const blas::syr2& r, lane& where) {
 result<void> run_her(const blas::her& r, lane& where) {
   if (r.a.empty() || blas::vanishes(r.alpha, r.a.type())) return {};
   const auto layout = blas::layout_of(r.a);
-  const auto handle = cublas_of(where);
-  if (!handle) return handle.error();
+  const auto handle = TRY(cublas_of(where));
   return for_complex_type(r.a.type(), [&]<class T>(T) -> result<void> {
     const auto alpha = r.alpha.as<real_t<T>>();
     const std::int64_t n = r.x.extent(0);
     if (layout.order == order::column_major) {
-      return routines<T>::her(*handle, as_cublas(r.uplo), n, &alpha, r.x.data<T>(), increment(r.x),
+      return routines<T>::her(handle, as_cublas(r.uplo), n, &alpha, r.x.data<T>(), increment(r.x),
                               r.a.data<T>(), layout.ld);
     }
     // aᵀ = alpha · conj(x) · conj(x)ᴴ + aᵀ.
-    const auto memory = where.workspace(static_cast<std::size_t>(n) * sizeof(T));
-    if (!memory) return memory.error();
-    auto* const x = reinterpret_cast<T*>(memory->data());
-    if (auto done = copy_conjugate(where, elements_of<T>(r.x), x); !done) return done;
-    return routines<T>::her(*handle, as_cublas(other(r.uplo)), n, &alpha, x, std::int64_t{1},
+    const auto memory = TRY(where.workspace(static_cast<std::size_t>(n) * sizeof(T)));
+    auto* const x = reinterpret_cast<T*>(memory.data());
+    TRY(copy_conjugate(where, elements_of<T>(r.x), x));
+    return routines<T>::her(handle, as_cublas(other(r.uplo)), n, &alpha, x, std::int64_t{1},
                             r.a.data<T>(), layout.ld);
   });
 }
@@ -103,23 +98,21 @@ result<void> run_her(const blas::her& r, lane& where) {
 result<void> run_her2(const blas::her2& r, lane& where) {
   if (r.a.empty() || blas::vanishes(r.alpha, r.a.type())) return {};
   const auto layout = blas::layout_of(r.a);
-  const auto handle = cublas_of(where);
-  if (!handle) return handle.error();
+  const auto handle = TRY(cublas_of(where));
   return for_complex_type(r.a.type(), [&]<class T>(T) -> result<void> {
     const T alpha = r.alpha.as<T>();
     const std::int64_t n = r.x.extent(0);
     if (layout.order == order::column_major) {
-      return routines<T>::her2(*handle, as_cublas(r.uplo), n, &alpha, r.x.data<T>(), increment(r.x),
+      return routines<T>::her2(handle, as_cublas(r.uplo), n, &alpha, r.x.data<T>(), increment(r.x),
                                r.y.data<T>(), increment(r.y), r.a.data<T>(), layout.ld);
     }
     // aᵀ = alpha · conj(y) · conj(x)ᴴ + conj(alpha) · conj(x) · conj(y)ᴴ + aᵀ.
-    const auto memory = where.workspace(static_cast<std::size_t>(2 * n) * sizeof(T));
-    if (!memory) return memory.error();
-    auto* const x = reinterpret_cast<T*>(memory->data());
+    const auto memory = TRY(where.workspace(static_cast<std::size_t>(2 * n) * sizeof(T)));
+    auto* const x = reinterpret_cast<T*>(memory.data());
     T* const y = x + n;
-    if (auto done = copy_conjugate(where, elements_of<T>(r.x), x); !done) return done;
-    if (auto done = copy_conjugate(where, elements_of<T>(r.y), y); !done) return done;
-    return routines<T>::her2(*handle, as_cublas(other(r.uplo)), n, &alpha, y, std::int64_t{1}, x,
+    TRY(copy_conjugate(where, elements_of<T>(r.x), x));
+    TRY(copy_conjugate(where, elements_of<T>(r.y), y));
+    return routines<T>::her2(handle, as_cublas(other(r.uplo)), n, &alpha, y, std::int64_t{1}, x,
                              std::int64_t{1}, r.a.data<T>(), layout.ld);
   });
 }

@@ -1,4 +1,5 @@
 #include "backend/cuda/context/executor.hpp"
+#include "base/try.hpp"
 #include "libraries/blas/cuda/kernels/combine.hpp"
 #include "libraries/blas/cuda/matrix_routines.hpp"
 #include "libraries/blas/cuda/product/product.hpp"
@@ -40,8 +41,7 @@ result<void> run_geam(const blas::geam& r, lane& where) {
     return combine(where, r.c.type(), extents_of(r.c), place_of(r.c), term(r.a, r.alpha, r.op_a),
                    term(r.b, r.beta, r.op_b));
   }
-  auto handle = cublas_of(where);
-  if (!handle) return std::move(handle).error();
+  const auto handle = TRY(cublas_of(where));
   const bool columns = c.order == blas::order::column_major;
   return for_classic_type(r.c.type(), [&]<class T>(T) {
     const T alpha = r.alpha.as<T>();
@@ -49,7 +49,7 @@ result<void> run_geam(const blas::geam& r, lane& where) {
     const T* const first_a = r.a.data<T>();
     const T* const first_b = r.b.data<T>();
     return matrix_routines<T>::geam(
-        *handle, transposition(a.order, c.order, r.op_a), transposition(b.order, c.order, r.op_b),
+        handle, transposition(a.order, c.order, r.op_a), transposition(b.order, c.order, r.op_b),
         r.c.extent(columns ? 0 : 1), r.c.extent(columns ? 1 : 0), &alpha, first_a, a.ld, &beta,
         first_b, b.ld, r.c.data<T>(), c.ld);
   });
@@ -57,15 +57,14 @@ result<void> run_geam(const blas::geam& r, lane& where) {
 
 result<void> run_dgmm(const blas::dgmm& r, lane& where) {
   if (r.c.empty()) return {};
-  auto handle = cublas_of(where);
-  if (!handle) return std::move(handle).error();
+  const auto handle = TRY(cublas_of(where));
   const auto order = *blas::common_order({&r.a, &r.c});  // checked
   const bool columns = order == blas::order::column_major;
   return for_classic_type(r.c.type(), [&]<class T>(T) {
     const T* const first_a = r.a.data<T>();
     const T* const first_x = r.x.data<T>();
     return matrix_routines<T>::dgmm(
-        *handle, as_cublas(columns ? r.side : other(r.side)), r.c.extent(columns ? 0 : 1),
+        handle, as_cublas(columns ? r.side : other(r.side)), r.c.extent(columns ? 0 : 1),
         r.c.extent(columns ? 1 : 0), first_a, blas::leading_dimension(r.a, order), first_x,
         blas::increment(r.x), r.c.data<T>(), blas::leading_dimension(r.c, order));
   });

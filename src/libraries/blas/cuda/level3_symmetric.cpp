@@ -1,4 +1,5 @@
 #include "backend/cuda/context/executor.hpp"
+#include "base/try.hpp"
 #include "libraries/blas/cuda/kernels/combine.hpp"
 #include "libraries/blas/cuda/matrix_routines.hpp"
 #include "libraries/blas/requests/factors.hpp"
@@ -15,9 +16,8 @@ constexpr auto column_major = blas::order::column_major;
 /// Runs `call` with the lane's handle in the request's math mode.
 template <class Request, class Call>
 result<void> in_math_mode(const Request& r, lane& where, Call call) {
-  auto handle = cublas_of(where);
-  if (!handle) return std::move(handle).error();
-  return with_math(*handle, r.math, [&] { return call(*handle); });
+  const auto handle = TRY(cublas_of(where));
+  return with_math(handle, r.math, [&] { return call(handle); });
 }
 
 // A row-major product is taken as the transposed one: the other side, extents exchanged. --------
@@ -132,7 +132,7 @@ result<void> admit_diagonal(const Request& r, lane& where) {
 result<void> run_herk(const blas::herk& r, lane& where) {
   if (r.c.empty()) return {};
   if (r.a.empty() || blas::vanishes(r.alpha, r.c.type())) return scale_only(r, where, true);
-  if (auto done = admit_diagonal(r, where); !done) return done;
+  TRY(admit_diagonal(r, where));
   const auto order = order_for(r.c, {&r.a}, r.op_a);
   const auto of_a = r.op_a == blas::op::none ? order : blas::other(order);
   return in_math_mode(r, where, [&](cublasHandle_t handle) {
@@ -151,7 +151,7 @@ result<void> run_herk(const blas::herk& r, lane& where) {
 result<void> run_her2k(const blas::her2k& r, lane& where) {
   if (r.c.empty()) return {};
   if (r.a.empty() || blas::vanishes(r.alpha, r.c.type())) return scale_only(r, where, true);
-  if (auto done = admit_diagonal(r, where); !done) return done;
+  TRY(admit_diagonal(r, where));
   const auto order = order_for(r.c, {&r.a, &r.b}, r.op_ab);
   const auto of_ab = r.op_ab == blas::op::none ? order : blas::other(order);
   return in_math_mode(r, where, [&](cublasHandle_t handle) {

@@ -1,4 +1,5 @@
 #include "backend/cuda/context/executor.hpp"
+#include "base/try.hpp"
 #include "libraries/blas/cuda/product/product.hpp"
 #include "libraries/blas/cuda/triangular.hpp"
 #include "libraries/blas/requests/factors.hpp"
@@ -16,16 +17,14 @@ result<void> with_triangle(const Request& r, lane& where, Call call) {
   if (blas::vanishes(r.alpha, r.b.type())) return scale(where, r.b, 0);  // b and a are not read
   triangular_problem p = column_major(r);
   if (p.to_conjugate) {
-    auto memory = where.workspace(static_cast<std::size_t>(copy_bytes(p, r.a.type())));
-    if (!memory) return std::move(memory).error();
-    if (auto done = conjugate_copy(where, r.a.type(), p, memory->data()); !done) return done;
+    const auto memory = TRY(where.workspace(static_cast<std::size_t>(copy_bytes(p, r.a.type()))));
+    TRY(conjugate_copy(where, r.a.type(), p, memory.data()));
   }
-  auto handle = cublas_of(where);
-  if (!handle) return std::move(handle).error();
-  return with_math(*handle, r.math, [&] {
+  const auto handle = TRY(cublas_of(where));
+  return with_math(handle, r.math, [&] {
     return for_classic_type(r.b.type(), [&]<class T>(T type) {
       const T alpha = r.alpha.template as<T>();
-      return call(type, *handle, p, &alpha, reinterpret_cast<const T*>(p.a),
+      return call(type, handle, p, &alpha, reinterpret_cast<const T*>(p.a),
                   reinterpret_cast<T*>(p.b));
     });
   });
@@ -68,15 +67,14 @@ result<void> run_gemmt(const blas::gemmt& r, lane& where) {
     return any_tensor::unowned(room.kept(), r.c.type(), shape(p.c.extents()));
   };
   // All at once, because workspace that grows lies elsewhere.
-  auto reserved = blas::for_each_triangle_block(
+  TRY(blas::for_each_triangle_block(
       r, side,
       [&](const blas::product_block& p) {
         return room.reserve(most_staging(into(p.c, p, r.beta)));
       },
       [&](const blas::product_block& p) {
         return room.reserve(most_staging(into(square_for(p), p, nothing)));
-      });
-  if (!reserved) return reserved;
+      }));
   return blas::for_each_triangle_block(
       r, side, [&](const blas::product_block& p) { return multiply(into(p.c, p, r.beta), room); },
       [&](const blas::product_block& p) {

@@ -1,6 +1,6 @@
+#include "backend/cuda/context/call_frame.hpp"
 #include "backend/cuda/context/executor.hpp"
 #include "backend/cuda/context/failure.hpp"
-#include "backend/cuda/context/pieces.hpp"
 #include "libraries/blas/cuda/kernels/combine.hpp"
 #include "libraries/blas/cuda/product/product.hpp"
 
@@ -12,31 +12,23 @@ namespace {
 result<void> warm_up(lane& where) {
   constexpr std::int64_t side = 64;
   constexpr std::array types{dtype::f32, dtype::f16, dtype::f64};
-  pieces all;
   constexpr std::int64_t bytes = side * side * 8;
-  const std::size_t at_a = all.add(bytes);
-  const std::size_t at_b = all.add(bytes);
-  const std::size_t at_c = all.add(bytes);
-  auto memory = where.workspace(all.bytes());
-  if (!memory) return std::move(memory).error();
-  if (auto done =
-          check(cudaMemsetAsync(memory->data(), 0, all.bytes(), where.stream()), "cudaMemsetAsync");
-      !done) {
-    return done;
-  }
+  call_frame frame(where);
+  const auto memory = frame.bytes(3 * bytes);
+  TRY(frame.begin());
+  TRY(check(cudaMemsetAsync(memory, 0, 3 * bytes, where.stream()), "cudaMemsetAsync"));
   const scalar alpha = 1;
   const scalar beta = 0;
   for (const dtype type : types) {
-    const auto matrix = [&](std::size_t at) {
-      return any_tensor::unowned(memory->data() + at, type, {side, side});
+    const auto matrix = [&](std::int64_t at) {
+      return any_tensor::unowned(memory + at, type, {side, side});
     };
-    const any_tensor a = matrix(at_a);
-    const any_tensor b = matrix(at_b);
-    const any_tensor c = matrix(at_c);
+    const any_tensor a = matrix(0);
+    const any_tensor b = matrix(bytes);
+    const any_tensor c = matrix(2 * bytes);
     // None of these asks for workspace.
-    auto done = multiply({a, b, c, alpha, beta, blas::op::none, blas::op::none, {}}, where);
-    if (done) done = scale(where, c, 2);
-    if (!done) return done;
+    TRY(multiply({a, b, c, alpha, beta, blas::op::none, blas::op::none, {}}, where));
+    TRY(scale(where, c, 2));
   }
   return {};
 }

@@ -1,4 +1,5 @@
 #include "backend/cuda/context/late_failure.cuh"
+#include "base/try.hpp"
 #include "libraries/blas/cuda/kernels/launch.cuh"
 #include "libraries/blas/cuda/kernels/pivots.hpp"
 
@@ -33,11 +34,8 @@ __global__ void report(const std::int32_t* pivots, std::int64_t n, const place* 
 
 result<void> admit_pivots(lane& where, const any_tensor& pivots, std::int32_t* to,
                           std::uint64_t* first_bad) {
-  if (auto done = check(cudaMemsetAsync(first_bad, 0xff, sizeof *first_bad, where.stream()),
-                        "cudaMemsetAsync");
-      !done) {
-    return done;
-  }
+  TRY(check(cudaMemsetAsync(first_bad, 0xff, sizeof *first_bad, where.stream()),
+            "cudaMemsetAsync"));
   const std::int64_t count = pivots.count();
   return launch(where, "admit", admit, blocks_for(where, count), pivots.data<std::int32_t>(), to,
                 pivots.extent(1), count, reinterpret_cast<place*>(first_bad));

@@ -1,3 +1,4 @@
+#include "base/try.hpp"
 #include "libraries/blas/cuda/kernels/arithmetic.cuh"
 #include "libraries/blas/cuda/kernels/block_sum.cuh"
 #include "libraries/blas/cuda/kernels/launch.cuh"
@@ -60,17 +61,13 @@ template <bool Root, class Reply, class Sum, class T, class Result>
 result<void> reduce(lane& where, std::string_view name, strided<const T> x, strided<const T> y,
                     Sum first, Result* result, scalar* reply) {
   using D = device_t<T>;
-  auto memory = where.workspace(reduction_bytes);
-  if (!memory) return std::move(memory).error();
-  auto* const of_blocks = reinterpret_cast<Sum*>(memory->data());
+  const auto memory = TRY(where.workspace(reduction_bytes));
+  auto* const of_blocks = reinterpret_cast<Sum*>(memory.data());
   constexpr auto most = static_cast<unsigned>(reduction_bytes / sizeof(double));
   // Several elements for each thread, so that few blocks are left to sum up.
   const unsigned blocks = std::min(blocks_for(where, x.count / 8), most);
-  if (auto done = launch(where, name, sum_products<Sum, D>, blocks, on_device(x.first), x.step,
-                         on_device(y.first), y.step, x.count, of_blocks);
-      !done) {
-    return done;
-  }
+  TRY(launch(where, name, sum_products<Sum, D>, blocks, on_device(x.first), x.step,
+             on_device(y.first), y.step, x.count, of_blocks));
   return launch(where, name, sum_blocks<Root, Reply, Sum, device_t<Result>>, 1, of_blocks, blocks,
                 first, on_device(result), reinterpret_cast<scalar_bytes*>(reply));
 }
