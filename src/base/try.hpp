@@ -24,7 +24,7 @@ inline void value_of(result<void>&&) noexcept {}
 /// return, the temporaries that the rest of the expression has made so far are destroyed (tried
 /// with g++ 12, clang 19 and nvcc 13). Which of the other arguments of a call have been evaluated
 /// by then is unspecified, so none of them may have a side effect that matters.
-///
+/// Nor may TRY be an argument of `new`, whose memory would be lost.
 /// Do not write one TRY directly in the argument of another: nvcc's front end crashes. In the body
 /// of a lambda that is an argument it may stand.
 #define TRY(...) TROUPE_TRY_COUNTED(__COUNTER__, __VA_ARGS__)

@@ -31,9 +31,7 @@ result<void> enqueue_finish(const fft::transform& t, const fft::request_fields& 
   std::optional<elementwise::function> scaled;
   if (t.factor != 1) {
     if (r.stores()) scaled = fft::scaled_store(r, t.factor, t.out_is_complex());
-    if (!scaled) {
-      TRY(enqueue_scale(target, t.factor, where.stream()));
-    }
+    if (!scaled) TRY(enqueue_scale(target, t.factor, where.stream()));
   }
   if (r.stores()) {
     elementwise::map last = fft::store_map(r, target);

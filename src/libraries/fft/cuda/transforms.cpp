@@ -106,9 +106,8 @@ result<void> run_in_passes(const fft::transform& t, const fft::request_fields& r
   const any_tensor source = as.in_target ? target : own_in ? packed_like(as.in, own_source) : r.in;
   if (r.loads()) {
     TRY(enqueue_map(fft::load_map(r, source), where));
-  } else if (own_in) {
+  } else if (own_in)
     TRY(enqueue_copy(r.in, source, where.stream()));
-  }
   TRY(run_all(*plan, as, source.address(), target.address(), c.shared()));
   return enqueue_finish(t, r, target, as.copy_out, where);
 }

@@ -1,4 +1,5 @@
 #include "backend/cuda/context/executor.hpp"
+#include "base/try.hpp"
 #include "libraries/jit/cuda/modules.hpp"
 #include "libraries/jit/cuda/shape.hpp"
 
@@ -16,17 +17,14 @@ struct loaded_kernel {
 };
 
 result<loaded_kernel> load(const jit::kernel& which, lane& where) {
-  auto loaded = driver::load();
-  if (!loaded) return std::move(loaded).error();
-  auto found = kernel_of(**loaded, where, which);
-  if (!found) return std::move(found).error();
-  return loaded_kernel{*loaded, *found};
+  const auto loaded = TRY(driver::load());
+  const auto found = TRY(kernel_of(*loaded, where, which));
+  return loaded_kernel{loaded, found};
 }
 
 result<void> ask_attributes(const jit::attributes& r, lane& where, jit::kernel_attributes* reply) {
-  auto loaded = load(r.kernel, where);
-  if (!loaded) return std::move(loaded).error();
-  const auto [d, k] = *loaded;
+  const auto loaded = TRY(load(r.kernel, where));
+  const auto [d, k] = loaded;
   jit::kernel_attributes made{.most_threads = k->most_threads,
                               .static_shared_bytes = k->static_shared_bytes,
                               .most_dynamic_shared_bytes = k->most_dynamic_shared_bytes,
@@ -47,10 +45,7 @@ result<void> ask_attributes(const jit::attributes& r, lane& where, jit::kernel_a
   }};
   for (const auto& [what, to] : asked) {
     int value = 0;
-    if (auto got = check(d->cuFuncGetAttribute(&value, what, k->function), "cuFuncGetAttribute");
-        !got) {
-      return got;
-    }
+    TRY(check(d->cuFuncGetAttribute(&value, what, k->function), "cuFuncGetAttribute"));
     *to = value;
   }
   *reply = made;
@@ -58,11 +53,10 @@ result<void> ask_attributes(const jit::attributes& r, lane& where, jit::kernel_a
 }
 
 result<void> ask_occupancy(const jit::occupancy& r, lane& where, jit::kernel_occupancy* reply) {
-  auto loaded = load(r.kernel, where);
-  if (!loaded) return std::move(loaded).error();
-  const auto [d, k] = *loaded;
+  const auto loaded = TRY(load(r.kernel, where));
+  const auto [d, k] = loaded;
   const block_shape shape{r.block, r.shared_bytes, r.cluster};
-  if (auto fits = fit_shape(*d, *k, shape); !fits) return fits;
+  TRY(fit_shape(*d, *k, shape));
   const auto threads = static_cast<int>(r.block.x * r.block.y * r.block.z);
   const auto shared = static_cast<std::size_t>(r.shared_bytes);
   int blocks = 0;
@@ -70,31 +64,20 @@ result<void> ask_occupancy(const jit::occupancy& r, lane& where, jit::kernel_occ
   int best_grid = 0;
   int largest_cluster = 0;
   int active_clusters = 0;
-  if (auto got = check(
-          d->cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, k->function, threads, shared),
-          "cuOccupancyMaxActiveBlocksPerMultiprocessor");
-      !got) {
-    return got;
-  }
-  if (auto got = check(d->cuOccupancyMaxPotentialBlockSize(&best_grid, &best_block, k->function,
-                                                           nullptr, shared, 0),
-                       "cuOccupancyMaxPotentialBlockSize");
-      !got) {
-    return got;
-  }
+  TRY(check(d->cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, k->function, threads, shared),
+            "cuOccupancyMaxActiveBlocksPerMultiprocessor"));
+  TRY(check(
+      d->cuOccupancyMaxPotentialBlockSize(&best_grid, &best_block, k->function, nullptr, shared, 0),
+      "cuOccupancyMaxPotentialBlockSize"));
   launch_configuration how(r.cluster, shape, where.stream());
   const CUresult clusters =
       d->cuOccupancyMaxPotentialClusterSize(&largest_cluster, k->function, &how.native());
   // A GPU before compute capability 9.0 has none.
   if (clusters != CUDA_ERROR_NOT_SUPPORTED) {
-    if (auto got = check(clusters, "cuOccupancyMaxPotentialClusterSize"); !got) return got;
+    TRY(check(clusters, "cuOccupancyMaxPotentialClusterSize"));
     if (r.cluster != jit::dims{}) {
-      if (auto got =
-              check(d->cuOccupancyMaxActiveClusters(&active_clusters, k->function, &how.native()),
-                    "cuOccupancyMaxActiveClusters");
-          !got) {
-        return got;
-      }
+      TRY(check(d->cuOccupancyMaxActiveClusters(&active_clusters, k->function, &how.native()),
+                "cuOccupancyMaxActiveClusters"));
     }
   }
   *reply = {.blocks_per_multiprocessor = blocks,

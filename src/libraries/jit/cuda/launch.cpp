@@ -1,4 +1,5 @@
 #include "backend/cuda/context/executor.hpp"
+#include "base/try.hpp"
 #include "libraries/jit/cuda/modules.hpp"
 #include "libraries/jit/cuda/shape.hpp"
 #include "libraries/jit/cuda/tensor_map.hpp"
@@ -17,9 +18,7 @@ namespace {
 /// counted each time, as nothing that has fitted yet looks the same.
 result<void> check_arguments(const jit::launch& r, launchable& k) {
   if (!k.fitting.empty() && std::ranges::equal(r.arguments.codes(), k.fitting)) return {};
-  if (k.declared) {
-    if (auto fits = k.declared->check(r.arguments); !fits) return fits;
-  }
+  if (k.declared) TRY(k.declared->check(r.arguments));
   std::size_t count = 0;
   result<void> outcome;
   r.arguments.for_each([&](const jit::arguments::view& one) {
@@ -89,15 +88,13 @@ result<void> place_values(const driver& d, const jit::launch& r, launchable& k) 
 
 // ADR 33 says why a mark that is enqueued behind a programmatic launch is safe.
 result<void> run_launch(const jit::launch& r, lane& where) {
-  auto loaded = driver::load();
-  if (!loaded) return std::move(loaded).error();
-  const driver& d = **loaded;
-  auto found = kernel_of(d, where, r.kernel);
-  if (!found) return std::move(found).error();
-  launchable& k = **found;
-  if (auto fits = check_arguments(r, k); !fits) return fits;
-  if (auto fits = fit_shape(d, k, {r.block, r.shared_bytes, r.cluster}); !fits) return fits;
-  if (auto placed = place_values(d, r, k); !placed) return placed;
+  const auto loaded = TRY(driver::load());
+  const driver& d = *loaded;
+  const auto found = TRY(kernel_of(d, where, r.kernel));
+  launchable& k = *found;
+  TRY(check_arguments(r, k));
+  TRY(fit_shape(d, k, {r.block, r.shared_bytes, r.cluster}));
+  TRY(place_values(d, r, k));
 
   launch_configuration how(r.grid, {r.block, r.shared_bytes, r.cluster}, where.stream());
   if (r.cooperative) {

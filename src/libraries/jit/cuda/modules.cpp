@@ -1,5 +1,6 @@
 #include "libraries/jit/cuda/modules.hpp"
 
+#include "base/try.hpp"
 #include "jit/client/digest_hash.hpp"
 
 #include <fmt/format.h>
@@ -107,9 +108,7 @@ class image_store {
 /// The store of the context that is current; its lanes own it.
 result<std::shared_ptr<image_store>> store_of_context(const driver& d) {
   CUcontext context = nullptr;
-  if (auto got = check(d.cuCtxGetCurrent(&context), "cuCtxGetCurrent"); !got) {
-    return std::move(got).error();
-  }
+  TRY(check(d.cuCtxGetCurrent(&context), "cuCtxGetCurrent"));
   static std::mutex mutex;
   static std::unordered_map<CUcontext, std::weak_ptr<image_store>> stores;
   const std::lock_guard lock(mutex);
@@ -142,9 +141,7 @@ constexpr char attachment_key = 0;
 
 result<int> attribute(const driver& d, CUfunction f, CUfunction_attribute what) {
   int value = 0;
-  if (auto got = check(d.cuFuncGetAttribute(&value, what, f), "cuFuncGetAttribute"); !got) {
-    return std::move(got).error();
-  }
+  TRY(check(d.cuFuncGetAttribute(&value, what, f), "cuFuncGetAttribute"));
   return value;
 }
 
@@ -154,23 +151,18 @@ result<std::vector<launchable::parameter>> parameters_of(const driver& d, CUfunc
     launchable::parameter one;
     const CUresult code = d.cuFuncGetParamInfo(f, found.size(), &one.offset, &one.bytes);
     if (code == CUDA_ERROR_INVALID_VALUE) return found;  // there are no more
-    if (auto got = check(code, "cuFuncGetParamInfo"); !got) return std::move(got).error();
+    TRY(check(code, "cuFuncGetParamInfo"));
     found.push_back(one);
   }
 }
 
 result<int> largest_shared_bytes(const driver& d) {
   CUdevice device = 0;
-  if (auto got = check(d.cuCtxGetDevice(&device), "cuCtxGetDevice"); !got) {
-    return std::move(got).error();
-  }
+  TRY(check(d.cuCtxGetDevice(&device), "cuCtxGetDevice"));
   int bytes = 0;
-  if (auto got = check(d.cuDeviceGetAttribute(
-                           &bytes, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, device),
-                       "cuDeviceGetAttribute");
-      !got) {
-    return std::move(got).error();
-  }
+  TRY(check(
+      d.cuDeviceGetAttribute(&bytes, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, device),
+      "cuDeviceGetAttribute"));
   return bytes;
 }
 
@@ -184,23 +176,14 @@ result<launchable> find_in(const driver& d, const std::shared_ptr<loaded_image>&
                                         "there, name it by an expression that it was compiled with",
                                         name)};
   }
-  if (auto found = check(code, "cuModuleGetFunction"); !found) return std::move(found).error();
+  TRY(check(code, "cuModuleGetFunction"));
   // Now, not when it is launched: what is loaded while kernels run may have to wait for them.
-  if (auto loaded = check(d.cuFuncLoad(made.function), "cuFuncLoad"); !loaded) {
-    return std::move(loaded).error();
-  }
-  auto parameters = parameters_of(d, made.function);
-  auto threads = attribute(d, made.function, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
-  auto shared = attribute(d, made.function, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
-  auto largest = largest_shared_bytes(d);
-  if (!parameters) return std::move(parameters).error();
-  for (auto* const asked : {&threads, &shared, &largest})
-    if (!*asked) return std::move(*asked).error();
-  made.parameters = *std::move(parameters);
+  TRY(check(d.cuFuncLoad(made.function), "cuFuncLoad"));
+  made.parameters = TRY(parameters_of(d, made.function));
   made.declared = jit::signature::of(name);
-  made.most_threads = *threads;
-  made.static_shared_bytes = *shared;
-  made.most_dynamic_shared_bytes = *largest - *shared;
+  made.most_threads = TRY(attribute(d, made.function, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK));
+  made.static_shared_bytes = TRY(attribute(d, made.function, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES));
+  made.most_dynamic_shared_bytes = TRY(largest_shared_bytes(d)) - made.static_shared_bytes;
   return made;
 }
 
@@ -209,10 +192,9 @@ result<launchable> find_in(const driver& d, const std::shared_ptr<loaded_image>&
 result<launchable*> kernel_of(const driver& d, lane& where, const jit::kernel& k) {
   std::shared_ptr<void>& attached = where.attachment(&attachment_key);
   if (!attached) {
-    auto store = store_of_context(d);
-    if (!store) return std::move(store).error();
+    auto store = TRY(store_of_context(d));
     auto made = std::make_shared<lane_kernels>();
-    made->images = *std::move(store);
+    made->images = std::move(store);
     attached = std::move(made);
   }
   auto& kernels = *static_cast<lane_kernels*>(attached.get());
@@ -223,11 +205,9 @@ result<launchable*> kernel_of(const driver& d, lane& where, const jit::kernel& k
   }
   auto place = kernels.known.find({image, k.name()});
   if (place == kernels.known.end()) {
-    auto loaded = kernels.images->find(d, k);
-    if (!loaded) return std::move(loaded).error();
-    auto found = find_in(d, *loaded, k.name());
-    if (!found) return std::move(found).error();
-    place = kernels.known.emplace(kernel_key{image, k.name()}, *std::move(found)).first;
+    const auto loaded = TRY(kernels.images->find(d, k));
+    auto found = TRY(find_in(d, loaded, k.name()));
+    place = kernels.known.emplace(kernel_key{image, k.name()}, std::move(found)).first;
   }
   // Nodes stay where they are.
   kernels.last_key = &place->first;

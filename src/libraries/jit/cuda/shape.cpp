@@ -1,5 +1,7 @@
 #include "libraries/jit/cuda/shape.hpp"
 
+#include "base/try.hpp"
+
 #include <fmt/format.h>
 
 namespace troupe::cuda {
@@ -31,18 +33,15 @@ result<void> fit_shape(const driver& d, launchable& k, const block_shape& s) {
   }
   if (s.shared_bytes + k.static_shared_bytes > plain_shared_bytes && !k.shared_is_raised) {
     // To the most at once: the attribute is the kernel's, which other lanes launch, too.
-    auto raised =
-        check(d.cuFuncSetAttribute(k.function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+    TRY(check(d.cuFuncSetAttribute(k.function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
                                    k.most_dynamic_shared_bytes),
-              "cuFuncSetAttribute");
-    if (!raised) return raised;
+              "cuFuncSetAttribute"));
     k.shared_is_raised = true;
   }
   if (product(s.cluster) > plain_cluster_blocks && !k.clusters_are_raised) {
-    auto raised = check(
+    TRY(check(
         d.cuFuncSetAttribute(k.function, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1),
-        "cuFuncSetAttribute");
-    if (!raised) return raised;
+        "cuFuncSetAttribute"));
     k.clusters_are_raised = true;
   }
   return {};

@@ -1,5 +1,7 @@
 #include "libraries/jit/cuda/tensor_map.hpp"
 
+#include "base/try.hpp"
+
 #include <array>
 
 namespace troupe::cuda {
@@ -91,15 +93,14 @@ result<CUtensorMap> encode_tile(const driver& d, const any_tensor& t, const jit:
     }
   }
   CUtensorMap made{};
-  auto encoded = check(
-      d.cuTensorMapEncodeTiled(
-          &made, type_of(t.type()), static_cast<cuuint32_t>(rank), t.address(), extents.data(),
-          strides.data(), box.data(), steps.data(), CU_TENSOR_MAP_INTERLEAVE_NONE,
-          swizzle_of(how.in_shared_memory), promotion_of(how.in_cache),
-          how.outside == jit::tile::fill::nan ? CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA
-                                              : CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
-      "cuTensorMapEncodeTiled");
-  if (!encoded) return std::move(encoded).error();
+  TRY(check(d.cuTensorMapEncodeTiled(&made, type_of(t.type()), static_cast<cuuint32_t>(rank),
+                                     t.address(), extents.data(), strides.data(), box.data(),
+                                     steps.data(), CU_TENSOR_MAP_INTERLEAVE_NONE,
+                                     swizzle_of(how.in_shared_memory), promotion_of(how.in_cache),
+                                     how.outside == jit::tile::fill::nan
+                                         ? CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA
+                                         : CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
+            "cuTensorMapEncodeTiled"));
   return made;
 }
 

@@ -1,4 +1,5 @@
 #include "backend/cuda/context/launch.cuh"
+#include "base/try.hpp"
 #include "libraries/memory/cuda/kernels.hpp"
 #include "libraries/memory/cuda/small_floats.cuh"
 #include "libraries/memory/cuda/strided.cuh"
@@ -184,15 +185,14 @@ result<void> enqueue_packed_convert(std::int64_t count, dtype from_type, const s
 result<void> load_convert_kernels() {
   for (const dtype one :
        {dtype::f32, dtype::f64, dtype::c64, dtype::c128, dtype::i64, dtype::u64}) {
-    auto loaded = with_carrier(one, []<class Carrier>(Carrier) -> result<void> {
-      if (auto done = load(convert_elements<Carrier>); !done) return done;
+    TRY(with_carrier(one, []<class Carrier>(Carrier) -> result<void> {
+      TRY(load(convert_elements<Carrier>));
       if constexpr (carries_short<Carrier>) {
-        if (auto done = load(convert_vectors<Carrier, 4>); !done) return done;
+        TRY(load(convert_vectors<Carrier, 4>));
       }
       if constexpr (sizeof(Carrier) <= 8) return load(convert_vectors<Carrier, 2>);
       return {};
-    });
-    if (!loaded) return loaded;
+    }));
   }
   return {};
 }

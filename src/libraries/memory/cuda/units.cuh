@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/try.hpp"
 #include "libraries/memory/cuda/kernels.hpp"
 
 #include <cuda_runtime.h>
@@ -36,7 +37,7 @@ template <class F>
 result<void> for_each_unit(F f) {
   for (const unit one :
        {unit{1, 1}, unit{2, 2}, unit{4, 4}, unit{8, 8}, unit{16, 8}, unit{16, 16}}) {
-    if (auto done = with_unit(one, f); !done) return done;
+    TRY(with_unit(one, f));
   }
   return {};
 }

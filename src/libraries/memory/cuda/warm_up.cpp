@@ -1,5 +1,6 @@
 #include "backend/cuda/context/executor.hpp"
 #include "backend/cuda/context/loading.hpp"
+#include "base/try.hpp"
 #include "libraries/memory/cuda/kernels.hpp"
 
 #include <array>
@@ -8,13 +9,12 @@ namespace troupe::cuda {
 namespace {
 
 result<void> warm_up(lane& where) {
-  if (auto loaded = load_kernels(); !loaded) return loaded;
+  TRY(load_kernels());
   constexpr std::int64_t side = 64;
   constexpr std::int64_t bytes = side * side * 4;
-  auto memory = where.workspace(2 * bytes);
-  if (!memory) return std::move(memory).error();
-  std::byte* const from_address = memory->data();
-  std::byte* const to_address = memory->data() + bytes;
+  const auto memory = TRY(where.workspace(2 * bytes));
+  std::byte* const from_address = memory.data();
+  std::byte* const to_address = memory.data() + bytes;
   constexpr std::array<std::int64_t, 2> turned{1, side};
   const auto from = any_tensor::unowned(from_address, dtype::f32, {side, side}, turned);
   const auto to = any_tensor::unowned(to_address, dtype::f32, {side, side});
@@ -23,16 +23,10 @@ result<void> warm_up(lane& where) {
   using elementwise::strided_loops;
   constexpr unit element{.bytes = 4, .alignment = 4};
   constexpr float one = 1;
-  if (auto done = enqueue_fill(strided_map(strided_loops(from, from), false), element, &one,
-                               from_address, where.stream());
-      !done) {
-    return done;
-  }
-  if (auto done = enqueue_copy(strided_map(strided_loops(from, to), true), element, from_address,
-                               to_address, where.stream());
-      !done) {
-    return done;
-  }
+  TRY(enqueue_fill(strided_map(strided_loops(from, from), false), element, &one, from_address,
+                   where.stream()));
+  TRY(enqueue_copy(strided_map(strided_loops(from, to), true), element, from_address, to_address,
+                   where.stream()));
   return enqueue_convert(strided_map(strided_loops(from, converted), true), dtype::f32,
                          from_address, dtype::f16, to_address, where.stream());
 }

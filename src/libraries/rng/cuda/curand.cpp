@@ -1,6 +1,7 @@
 #include "libraries/rng/cuda/curand.hpp"
 
 #include "backend/cuda/context/failure.hpp"
+#include "base/try.hpp"
 #include "libraries/rng/shared/philox.hpp"
 
 #include <algorithm>
@@ -86,28 +87,15 @@ bool can_jump(rng::generator_type type) noexcept {
 /// left as it was.
 result<void> begin(stream& made, const lane& where) {
   curandGenerator_t generator = nullptr;
-  if (auto done = check(curandCreateGenerator(&generator, vendor_type(made.type)),
-                        "curandCreateGenerator", where);
-      !done) {
-    return done;
-  }
+  TRY(check(curandCreateGenerator(&generator, vendor_type(made.type)), "curandCreateGenerator",
+            where));
   std::unique_ptr<curandGenerator_st, destroy_generator> fresh(generator);
-  if (auto done = check(curandSetStream(generator, where.stream()), "curandSetStream", where);
-      !done) {
-    return done;
-  }
+  TRY(check(curandSetStream(generator, where.stream()), "curandSetStream", where));
   // The order that no release changes, so that streams outlive an update of cuRAND.
-  if (auto done = check(curandSetGeneratorOrdering(generator, CURAND_ORDERING_PSEUDO_LEGACY),
-                        "curandSetGeneratorOrdering", where);
-      !done) {
-    return done;
-  }
-  if (auto done =
-          check(curandSetPseudoRandomGeneratorSeed(generator, vendor_seed(made.type, made.seed)),
-                "curandSetPseudoRandomGeneratorSeed", where);
-      !done) {
-    return done;
-  }
+  TRY(check(curandSetGeneratorOrdering(generator, CURAND_ORDERING_PSEUDO_LEGACY),
+            "curandSetGeneratorOrdering", where));
+  TRY(check(curandSetPseudoRandomGeneratorSeed(generator, vendor_seed(made.type, made.seed)),
+            "curandSetPseudoRandomGeneratorSeed", where));
   made.generator = std::move(fresh);
   made.next = 0;
   made.held = none;
@@ -128,12 +116,9 @@ result<std::shared_ptr<stream>> stream_of(const rng::position& from, lane& where
   made->type = from.type;
   made->seed = from.seed;
   void* memory = nullptr;
-  if (auto done = check(cudaMalloc(&memory, piece_words * sizeof(std::uint32_t)), "cudaMalloc");
-      !done) {
-    return std::move(done).error();
-  }
+  TRY(check(cudaMalloc(&memory, piece_words * sizeof(std::uint32_t)), "cudaMalloc"));
   made->words.reset(static_cast<std::uint32_t*>(memory));
-  if (auto done = begin(*made, where); !done) return std::move(done).error();
+  TRY(begin(*made, where));
   if (streams.size() == most_streams) streams.erase(streams.begin());
   streams.push_back(made);
   return made;
@@ -151,19 +136,14 @@ result<void> enqueue_next_piece(stream& of, const lane& where) {
 result<void> hold_piece(stream& of, std::int64_t piece, const lane& where) {
   if (of.held == piece) return {};
   if (of.next != piece && can_jump(of.type)) {
-    if (auto done =
-            check(curandSetGeneratorOffset(of.generator.get(),
-                                           static_cast<unsigned long long>(piece) * piece_words),
-                  "curandSetGeneratorOffset", where);
-        !done) {
-      return done;
-    }
+    TRY(check(curandSetGeneratorOffset(of.generator.get(),
+                                       static_cast<unsigned long long>(piece) * piece_words),
+              "curandSetGeneratorOffset", where));
     of.next = piece;
-  } else if (of.next > piece) {
-    if (auto done = begin(of, where); !done) return done;
-  }
+  } else if (of.next > piece)
+    TRY(begin(of, where));
   while (of.next <= piece) {
-    if (auto done = enqueue_next_piece(of, where); !done) return done;
+    TRY(enqueue_next_piece(of, where));
   }
   return {};
 }
@@ -177,21 +157,17 @@ result<void> check(curandStatus_t status, std::string_view call, const lane& whe
 
 result<void> enqueue_words(const rng::position& from, std::uint64_t first, std::int64_t count,
                            std::uint32_t* to, lane& where) {
-  auto found = stream_of(from, where);
-  if (!found) return std::move(found).error();
-  stream& of = **found;
+  const auto found = TRY(stream_of(from, where));
+  stream& of = *found;
   auto at = static_cast<std::int64_t>(first);
   while (count > 0) {
-    if (auto done = hold_piece(of, at / piece_words, where); !done) return done;
+    TRY(hold_piece(of, at / piece_words, where));
     const std::int64_t within = at % piece_words;
     const std::int64_t copied = std::min(count, piece_words - within);
-    if (auto done = check(cudaMemcpyAsync(to, of.words.get() + within,
-                                          static_cast<std::size_t>(copied) * sizeof(std::uint32_t),
-                                          cudaMemcpyDeviceToDevice, where.stream()),
-                          "cudaMemcpyAsync");
-        !done) {
-      return done;
-    }
+    TRY(check(cudaMemcpyAsync(to, of.words.get() + within,
+                              static_cast<std::size_t>(copied) * sizeof(std::uint32_t),
+                              cudaMemcpyDeviceToDevice, where.stream()),
+              "cudaMemcpyAsync"));
     to += copied;
     at += copied;
     count -= copied;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "backend/cuda/context/launch.cuh"
+#include "base/try.hpp"
 #include "libraries/memory/cuda/strided.hpp"
 #include "libraries/rng/cuda/curand.hpp"
 #include "libraries/rng/cuda/draws.hpp"
@@ -200,30 +201,22 @@ template <class Integer, class Sampler>
 result<void> enqueue_sobol(const rng::position& from, const any_tensor& to, const strided_map& map,
                            const Sampler& sampler, lane& where) {
   const std::int64_t dimensions = rng::dimensions_of(to);
-  auto rows = sobol_rows_on<Integer>(from, dimensions, where);
-  if (!rows) return std::move(rows).error();
+  const auto rows = TRY(sobol_rows_on<Integer>(from, dimensions, where));
   return launch_elements(
       map, to, 0, map.count, sampler,
-      sobol_points<Integer>{*rows, dimensions, static_cast<std::uint64_t>(from.offset)}, where);
+      sobol_points<Integer>{rows, dimensions, static_cast<std::uint64_t>(from.offset)}, where);
 }
 
 template <class Sampler>
 result<void> enqueue_stored(const rng::position& from, const any_tensor& to, const strided_map& map,
-                            const Sampler& sampler, std::span<std::byte> scratch, lane& where) {
+                            const Sampler& sampler, std::byte* scratch, lane& where) {
   constexpr auto words = static_cast<std::int64_t>(Sampler::count);
-  auto* const stored = reinterpret_cast<std::uint32_t*>(scratch.data());
+  auto* const stored = reinterpret_cast<std::uint32_t*>(scratch);
   for (std::int64_t first = 0; first < map.count;) {
     const std::int64_t count = std::min(map.count - first, words_at_a_time / words);
-    if (auto done = enqueue_words(from, static_cast<std::uint64_t>(from.offset + first * words),
-                                  count * words, stored, where);
-        !done) {
-      return done;
-    }
-    if (auto done =
-            launch_elements(map, to, first, count, sampler, stored_words{stored, first}, where);
-        !done) {
-      return done;
-    }
+    TRY(enqueue_words(from, static_cast<std::uint64_t>(from.offset + first * words), count * words,
+                      stored, where));
+    TRY(launch_elements(map, to, first, count, sampler, stored_words{stored, first}, where));
     first += count;
   }
   return {};
@@ -231,11 +224,9 @@ result<void> enqueue_stored(const rng::position& from, const any_tensor& to, con
 
 template <class Sampler>
 result<void> enqueue_draws(const rng::position& from, const any_tensor& to, Sampler sampler,
-                           std::span<std::byte> scratch, lane& where) {
+                           std::byte* scratch, lane& where) {
   if constexpr (rng::has_normal_table<Sampler>) {
-    auto table = normal_table_on(where);
-    if (!table) return std::move(table).error();
-    sampler.table = *table;
+    sampler.table = TRY(normal_table_on(where));
   }
   // The loops keep the order of what they store into: numbers, as if the elements lay packed.
   const elementwise::strided_loops loops(
@@ -265,4 +256,4 @@ result<void> enqueue_draws(const rng::position& from, const any_tensor& to, Samp
 /// Instantiates `enqueue_draws` for a sampler, in namespace troupe::cuda.
 #define TROUPE_DRAWS_OF(...)                                                                     \
   template result<void> enqueue_draws(const rng::position&, const any_tensor&, rng::__VA_ARGS__, \
-                                      std::span<std::byte>, lane&)
+                                      std::byte*, lane&)

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "backend/cuda/context/lane.hpp"
+#include "backend/cuda/context/call_frame.hpp"
 #include "libraries/rng/requests/budget.hpp"
 
 #include <troupe/base/result.hpp>
@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 
 namespace troupe::cuda {
 
@@ -29,16 +28,16 @@ inline constexpr std::int64_t words_at_a_time = std::int64_t{1} << 22;
 /// \errors those of `check`, `enqueue_words`, `sobol_rows_on`, `normal_table_on`
 template <class Sampler>
 [[nodiscard]] result<void> enqueue_draws(const rng::position& from, const any_tensor& to,
-                                         Sampler sampler, std::span<std::byte> scratch,
-                                         lane& where);
+                                         Sampler sampler, std::byte* scratch, lane& where);
 
 /// The executor of a request whose sampler needs nothing but the request.
 template <request R>
 result<void> draw_request(const R& r, lane& where) {
   return with_sampler(r, [&]<class Sampler>(const Sampler& sampler) -> result<void> {
-    auto scratch = where.workspace(draw_scratch_bytes(r.from, r.to, Sampler::count));
-    if (!scratch) return std::move(scratch).error();
-    return enqueue_draws(r.from, r.to, sampler, *scratch, where);
+    call_frame c(where);
+    c.share(draw_scratch_bytes(r.from, r.to, Sampler::count));
+    TRY(c.begin());
+    return enqueue_draws(r.from, r.to, sampler, c.shared(), where);
   });
 }
 

@@ -1,4 +1,5 @@
 #include "backend/cuda/context/launch.cuh"
+#include "base/try.hpp"
 #include "libraries/rng/cuda/normal_table.hpp"
 
 #include <memory>
@@ -27,17 +28,11 @@ result<const rng::normal_segment*> normal_table_on(lane& where) {
   std::shared_ptr<void>& place = where.attachment(&attachment_key);
   if (!place) {
     void* memory = nullptr;
-    if (auto done = check(cudaMalloc(&memory, rng::normal_segments * sizeof(rng::normal_segment)),
-                          "cudaMalloc");
-        !done) {
-      return std::move(done).error();
-    }
+    TRY(check(cudaMalloc(&memory, rng::normal_segments * sizeof(rng::normal_segment)),
+              "cudaMalloc"));
     auto made = std::make_shared<attached>();
     made->table.reset(static_cast<rng::normal_segment*>(memory));
-    if (auto done = launch(fill, 1, rng::normal_segments, where.stream(), made->table.get());
-        !done) {
-      return std::move(done).error();
-    }
+    TRY(launch(fill, 1, rng::normal_segments, where.stream(), made->table.get()));
     place = std::move(made);
   }
   return static_cast<attached*>(place.get())->table.get();

@@ -1,6 +1,7 @@
 #include "libraries/rng/cuda/sobol_tables.hpp"
 
 #include "backend/cuda/context/failure.hpp"
+#include "base/try.hpp"
 #include "libraries/rng/shared/sobol.hpp"
 
 #include <algorithm>
@@ -49,21 +50,14 @@ result<table> make_table(const rng::position& from, std::int64_t dimensions, con
              .source = nullptr,
              .rows = nullptr};
   void* memory = nullptr;
-  if (auto done = check(cudaMallocHost(&memory, bytes), "cudaMallocHost"); !done) {
-    return std::move(done).error();
-  }
+  TRY(check(cudaMallocHost(&memory, bytes), "cudaMallocHost"));
   made.source.reset(memory);
   std::memcpy(memory, rows.data(), bytes);
-  if (auto done = check(cudaMalloc(&memory, bytes), "cudaMalloc"); !done) {
-    return std::move(done).error();
-  }
+  TRY(check(cudaMalloc(&memory, bytes), "cudaMalloc"));
   made.rows.reset(memory);
-  if (auto done = check(cudaMemcpyAsync(made.rows.get(), made.source.get(), bytes,
-                                        cudaMemcpyHostToDevice, where.stream()),
-                        "cudaMemcpyAsync");
-      !done) {
-    return std::move(done).error();
-  }
+  TRY(check(cudaMemcpyAsync(made.rows.get(), made.source.get(), bytes, cudaMemcpyHostToDevice,
+                            where.stream()),
+            "cudaMemcpyAsync"));
   return made;
 }
 
@@ -82,11 +76,10 @@ result<const Integer*> sobol_rows_on(const rng::position& from, std::int64_t dim
   if (found != tables.end()) {
     std::rotate(found, found + 1, tables.end());
   } else {
-    auto made = make_table<Integer>(from, dimensions, where);
-    if (!made) return std::move(made).error();
+    auto made = TRY(make_table<Integer>(from, dimensions, where));
     // Freeing waits for the device, so what may still read the table has ended.
     if (tables.size() == most_tables) tables.erase(tables.begin());
-    tables.push_back(*std::move(made));
+    tables.push_back(std::move(made));
   }
   return static_cast<const Integer*>(tables.back().rows.get());
 }

@@ -1,23 +1,28 @@
 #pragma once
 
-#include "backend/cuda/context/lane.hpp"
+#include "backend/cuda/context/call_frame.hpp"
 
 #include <troupe/base/result.hpp>
 #include <troupe/tensor/tensor.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 
 namespace troupe::cuda {
 
-/// Workspace to order `count` keys: the keys first, then what sorting needs.
-[[nodiscard]] result<std::size_t> ordering_bytes(std::int64_t count);
+/// The order of keys of 64 bits, in a frame.
+struct ordering {
+  frame_array<std::uint64_t> keys;  ///< of what is ordered; to be written after `begin`
+  frame_array<std::uint64_t> sorted_keys;
+  frame_array<std::uint32_t> indices;
+  frame_array<std::uint32_t> sorted_indices;
+  std::int64_t count = 0;
+  std::size_t temporary_bytes = 0;
 
-/// Enqueues what stores the order of `to.extent(0)` keys of 64 bits, which `room` begins with, to a
-/// vector of i32 or i64: the indices of the keys from the least on, those of equal keys in their
-/// own order. `room` has `ordering_bytes`, and is used up.
-[[nodiscard]] result<void> enqueue_order(std::span<std::byte> room, const any_tensor& to,
-                                         lane& where);
+  [[nodiscard]] static result<ordering> in(call_frame& c, std::int64_t count);
+  /// Enqueues what stores the indices of the keys, from the least on, in a vector of i32 or i64;
+  /// those of equal keys in their own order. `temporary` is what the frame's routines share.
+  [[nodiscard]] result<void> enqueue(const any_tensor& to, std::byte* temporary, lane& where) const;
+};
 
 }  // namespace troupe::cuda

@@ -10,15 +10,14 @@ namespace {
 // is first asked for.
 result<void> warm_up(lane& where) {
   constexpr std::int64_t count = 1024;
-  auto room = where.workspace(count * sizeof(float));
-  if (!room) return std::move(room).error();
-  const auto to = any_tensor::unowned(room->data(), dtype::f32, {count});
+  call_frame c(where);
+  const auto room = c.array<float>(count);
+  TRY(c.begin());
+  const auto to =
+      any_tensor::unowned(reinterpret_cast<std::byte*>(room.get()), dtype::f32, {count});
   const rng::position from;
-  if (auto done = enqueue_draws(from, to, rng::uniform_sampler<float>(rng::uniform{}), {}, where);
-      !done) {
-    return done;
-  }
-  return enqueue_draws(from, to, rng::normal_sampler<float>(rng::normal{}), {}, where);
+  TRY(enqueue_draws(from, to, rng::uniform_sampler<float>(rng::uniform{}), nullptr, where));
+  return enqueue_draws(from, to, rng::normal_sampler<float>(rng::normal{}), nullptr, where);
 }
 
 const plugin_warm_up ahead_of_use([](lane_context& where) {

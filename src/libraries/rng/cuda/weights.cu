@@ -1,5 +1,6 @@
 #include "backend/cuda/context/late_failure.cuh"
 #include "backend/cuda/context/launch.cuh"
+#include "base/try.hpp"
 #include "libraries/rng/cuda/weights.hpp"
 
 namespace troupe::cuda {
@@ -34,9 +35,8 @@ result<void> enqueue_within_blocks(const any_tensor& weights, const rng::weight_
 
 result<void> enqueue_weight_sums(const any_tensor& weights, const rng::weight_sums& sums,
                                  lane& where) {
-  auto done = weights.type() == dtype::f32 ? enqueue_within_blocks<float>(weights, sums, where)
-                                           : enqueue_within_blocks<double>(weights, sums, where);
-  if (!done) return done;
+  TRY(weights.type() == dtype::f32 ? enqueue_within_blocks<float>(weights, sums, where)
+                                   : enqueue_within_blocks<double>(weights, sums, where));
   return launch(sum_blocks, 1, 1, where.stream(), sums);
 }
 

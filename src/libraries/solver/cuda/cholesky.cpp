@@ -12,8 +12,6 @@ namespace {
 
 using place = staged::place;
 
-constexpr std::int64_t i32_bytes = size_of(dtype::i32);
-
 /// The triangle of what lies there. With a = L · Lᴴ, the transpose of a is U · Uᴴ conjugated, of
 /// which Lᵀ is the factor: row-major matrices are factored where they are.
 bool is_upper(const matrices& m, blas::uplo uplo) noexcept {
@@ -23,10 +21,6 @@ bool is_upper(const matrices& m, blas::uplo uplo) noexcept {
 /// Where factors can be solved with: the transpose of a complex factor is that of conj(a).
 place readable(const any_tensor& factor) noexcept {
   return is_complex(factor.type()) ? place::columns : place::either;
-}
-
-result<void> clear_info(const any_tensor& info, lane& where) {
-  return info.null() ? result<void>() : clear(info.address(), info.count() * i32_bytes, where);
 }
 
 /// Factors the matrices of `m`, whose diagonal is made real. A NaN is no positive number, which
@@ -59,7 +53,7 @@ struct factoring {
 };
 
 result<void> run_potrf(const solver::potrf& r, lane& where, late_failure failure) {
-  if (r.a.empty()) return clear_info(r.info, where);
+  if (r.a.empty()) return clear(r.info, where);
   const auto solver = TRY(cusolver_of(where));
   call_frame c(where);
   staged factor(c, r.factor, place::either, {.reads = &r.a, .writes = true});
@@ -108,7 +102,7 @@ result<void> run_potrs(const solver::potrs& r, lane& where) {
 
 // Apart from what the request writes, which a singular factor leaves as it is.
 result<void> run_potri(const solver::potri& r, lane& where, late_failure failure) {
-  if (r.factor.empty()) return clear_info(r.info, where);
+  if (r.factor.empty()) return clear(r.info, where);
   const auto solver = TRY(cusolver_of(where));
   call_frame c(where);
   staged inverse(c, r.inverse, place::copy, {.reads = &r.factor, .writes = true});
@@ -129,7 +123,7 @@ result<void> run_potri(const solver::potri& r, lane& where, late_failure failure
 }
 
 result<void> run_posv(const solver::posv& r, lane& where, late_failure failure) {
-  if (r.a.empty()) return clear_info(r.info, where);
+  if (r.a.empty()) return clear(r.info, where);
   const auto solver = TRY(cusolver_of(where));
   call_frame c(where);
   staged factor(c, r.a, place::copy, {.reads = &r.a});

@@ -45,7 +45,6 @@ result<std::shared_ptr<attached>> attach(lane& where) {
   TRY(check(cusolverDnCreateParams(&all.parameters), "cusolverDnCreateParams", all.stream));
   TRY(check(cusolverDnCreateSyevjInfo(&all.jacobi_eigen), "cusolverDnCreateSyevjInfo", all.stream));
   TRY(check(cusolverDnCreateGesvdjInfo(&all.jacobi_svd), "cusolverDnCreateGesvdjInfo", all.stream));
-
   return made;
 }
 
@@ -54,8 +53,7 @@ result<std::shared_ptr<attached>> attach(lane& where) {
 result<const cusolver_lane*> cusolver_of(lane& where) {
   std::shared_ptr<void>& place = where.attachment(&attachment_key);
   if (!place) {
-    auto made = TRY(attach(where));
-    place = std::move(made);
+    place = TRY(attach(where));
   }
   return &static_cast<const attached*>(place.get())->all;
 }

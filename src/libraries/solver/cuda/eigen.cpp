@@ -53,10 +53,7 @@ result<void> run_eig(const solver::eig& r, lane& where, late_failure failure) {
   const std::int64_t count = cuda::batch_of(r.a);
   const std::int64_t n = columns_of(r.a);
   if (count == 0) return {};
-  if (n == 0) {
-    return r.info.null() ? result<void>()
-                         : clear(r.info.address(), r.info.count() * i32_bytes, where);
-  }
+  if (n == 0) return clear(r.info, where);
   const auto solver = TRY(cusolver_of(where));
   const bool real = !is_complex(r.a.type());
   const dtype complex = complex_of(r.a.type());

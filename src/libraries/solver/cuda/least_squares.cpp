@@ -18,10 +18,6 @@ namespace {
 
 constexpr std::int64_t i32_bytes = size_of(dtype::i32);
 
-result<void> clear_all(const any_tensor& t, lane& where) {
-  return t.null() ? result<void>() : clear(t.address(), t.count() * size_of(t.type()), where);
-}
-
 /// Without equations or unknowns, zeros are the shortest solution. Without right sides there is
 /// none, and QR is not asked about a.
 result<void> run_empty(const solver::gels& r, lane& where) {
@@ -32,8 +28,8 @@ result<void> run_empty(const solver::gels& r, lane& where) {
     TRY(clear(x->first, bytes_of(*x), where));
     TRY(c.end());
   }
-  TRY(clear_all(r.rank, where));
-  return clear_all(r.info, where);
+  TRY(clear(r.rank, where));
+  return clear(r.info, where);
 }
 
 /// By QR of a, or of aᴴ where a is wide: a · x = Rᴴ · Qᴴ · x then.

@@ -14,8 +14,6 @@ namespace {
 
 using place = staged::place;
 
-constexpr std::int64_t i32_bytes = size_of(dtype::i32);
-
 /// Factors that are solved with, and their pivots as routines take them: admitted, so that none
 /// leads out of its matrix.
 class factors final : call_frame::step {
@@ -71,12 +69,8 @@ class factors final : call_frame::step {
   frame_array<void*> list_;
 };
 
-result<void> clear_info(const any_tensor& info, lane& where) {
-  return info.null() ? result<void>() : clear(info.address(), info.count() * i32_bytes, where);
-}
-
 result<void> run_getrf(const solver::getrf& r, lane& where, late_failure failure) {
-  if (r.a.empty()) return clear_info(r.info, where);
+  if (r.a.empty()) return clear(r.info, where);
   const auto solver = TRY(cusolver_of(where));
   call_frame c(where);
   staged lu(c, r.lu, place::columns, {.reads = &r.a, .writes = true});
@@ -124,7 +118,7 @@ result<void> run_getrs(const solver::getrs& r, lane& where, late_failure failure
 // cuSOLVER has no getri: the identity is solved for. Apart from what the request writes, which a
 // singular matrix leaves as it is.
 result<void> run_getri(const solver::getri& r, lane& where, late_failure failure) {
-  if (r.lu.empty()) return clear_info(r.info, where);
+  if (r.lu.empty()) return clear(r.info, where);
   const auto solver = TRY(cusolver_of(where));
   call_frame c(where);
   staged inverse(c, r.inverse, place::copy, {.writes = true});
@@ -145,7 +139,7 @@ result<void> run_getri(const solver::getri& r, lane& where, late_failure failure
 }
 
 result<void> run_gesv(const solver::gesv& r, lane& where, late_failure failure) {
-  if (r.a.empty()) return clear_info(r.info, where);
+  if (r.a.empty()) return clear(r.info, where);
   const auto solver = TRY(cusolver_of(where));
   call_frame c(where);
   staged lu(c, r.a, place::copy, {.reads = &r.a});

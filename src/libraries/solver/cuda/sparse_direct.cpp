@@ -140,9 +140,8 @@ result<void> solve_all(const R& r, lane& where, std::string_view without_element
   for (std::int64_t i = 0; i < (each.count == 0 ? 1 : each.count); ++i) {
     const T* const b = each.count == 0 ? none.data() : each.b.data() + i * m;
     T* const x = each.count == 0 ? none.data() + m : each.x.data() + i * n;
-    result<std::string> why = solve(csr, b, x);
-    if (!why) return std::move(why).error();
-    if (!why->empty()) return numerical(*std::move(why));
+    std::string why = TRY(solve(csr, b, x));
+    if (!why.empty()) return numerical(std::move(why));
   }
   return write_sides(r, each, where);
 }

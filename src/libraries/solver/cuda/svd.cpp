@@ -40,8 +40,7 @@ result<void> run_empty(const solver::svd& r, lane& where) {
     TRY(fill_identity(*vectors, where));
     TRY(c.end());
   }
-  return r.info.null() ? result<void>()
-                       : clear(r.info.address(), r.info.count() * i32_bytes, where);
+  return clear(r.info, where);
 }
 
 result<void> run_whole(const solver::svd& r, lane& where, late_failure failure) {

@@ -21,10 +21,6 @@ constexpr cusolverEigMode_t mode_of(bool vectors) noexcept {
 }
 constexpr part part_of(bool upper) noexcept { return upper ? part::upper : part::lower; }
 
-result<void> clear_all(const any_tensor& t, lane& where) {
-  return t.null() ? result<void>() : clear(t.address(), t.count() * size_of(t.type()), where);
-}
-
 /// All eigenvalues of the matrices of `m`, which their vectors replace.
 class all_eigenvalues {
  public:
@@ -113,8 +109,8 @@ result<void> run_eigh(const solver::eigh& r, lane& where, late_failure failure) 
   const std::int64_t n = columns_of(r.a);
   if (count == 0) return {};
   if (n == 0) {
-    TRY(clear_all(r.count, where));
-    return clear_all(r.info, where);
+    TRY(clear(r.count, where));
+    return clear(r.info, where);
   }
   const auto solver = TRY(cusolver_of(where));
   const bool upper = r.uplo == blas::uplo::upper;
@@ -160,7 +156,7 @@ result<void> run_eigh_generalised(const solver::eigh_generalised& r, lane& where
   const std::int64_t count = cuda::batch_of(r.a);
   const std::int64_t n = columns_of(r.a);
   if (count == 0) return {};
-  if (n == 0) return clear_all(r.info, where);
+  if (n == 0) return clear(r.info, where);
   const auto solver = TRY(cusolver_of(where));
   constexpr cusolverEigType_t types[] = {CUSOLVER_EIG_TYPE_1, CUSOLVER_EIG_TYPE_2,
                                          CUSOLVER_EIG_TYPE_3};

@@ -13,10 +13,7 @@ constexpr std::int64_t i32_bytes = size_of(dtype::i32);
 
 // Apart from what the request writes, which a singular matrix leaves as it is.
 result<void> run_trtri(const solver::trtri& r, lane& where, late_failure failure) {
-  if (r.a.empty()) {
-    return r.info.null() ? result<void>()
-                         : clear(r.info.address(), r.info.count() * i32_bytes, where);
-  }
+  if (r.a.empty()) return clear(r.info, where);
   const auto solver = TRY(cusolver_of(where));
   const bool upper = r.uplo == blas::uplo::upper;
   const bool unit = r.diag == blas::diag::unit;

@@ -35,7 +35,6 @@ result<cusparseHandle_t> cusparse_of(lane& where) {
     const cudaStream_t stream = where.stream();
     TRY(check(cusparseCreate(&made->handle), "cusparseCreate", stream));
     TRY(check(cusparseSetStream(made->handle, stream), "cusparseSetStream", stream));
-
     place = std::move(made);
   }
   return static_cast<const attached*>(place.get())->handle;

@@ -70,9 +70,7 @@ result<void> run_matmul(const sparse::structured_matmul& r, lane& where, late_fa
     multiplied =
         TRY(library->multiply(r, r.compressed.address() + sparse::structured_stamp_bytes, where));
   }
-  if (!multiplied) {
-    TRY(run_dense(sparse::as_dense(r), where));
-  }
+  if (!multiplied) TRY(run_dense(sparse::as_dense(r), where));
   const structured_stamp stamp(weights, multiplied ? library->version() : 0);
   return check_stamp(r.compressed.address(), stamp, !multiplied, failure, where);
 }

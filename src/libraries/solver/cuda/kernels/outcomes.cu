@@ -81,6 +81,14 @@ __global__ void __launch_bounds__(threads_per_block)
 
 }  // namespace
 
+result<void> clear(const any_tensor& t, lane& where) {
+  if (t.null() || t.empty()) return {};
+  return check(
+      cudaMemsetAsync(t.address(), 0, static_cast<std::size_t>(t.count() * size_of(t.type())),
+                      where.stream()),
+      "cudaMemsetAsync");
+}
+
 result<void> report(const outcomes& found, const any_tensor& info, const any_tensor& a,
                     late_failure failure, lane& where) {
   if (found.count == 0) return {};

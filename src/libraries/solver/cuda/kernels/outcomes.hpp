@@ -33,6 +33,10 @@ struct outcomes {
   outcome_words other{};
 };
 
+/// Enqueues zeros in a packed tensor; nothing where it is null. Of batches in which there is
+/// nothing to compute.
+[[nodiscard]] result<void> clear(const any_tensor& t, lane& where);
+
 /// Enqueues writing them to `info`, the request's own (may be null), and making the request fail
 /// where one is not 0: with the first. The last that the request enqueues. `a` tells whether there
 /// is a batch.

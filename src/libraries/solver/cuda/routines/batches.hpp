@@ -27,10 +27,6 @@ struct listed {
     return reinterpret_cast<T* const*>(list + matrix);
   }
 };
-[[nodiscard]] constexpr std::int64_t list_bytes(std::int64_t count) noexcept {
-  return count * static_cast<std::int64_t>(sizeof(void*));
-}
-
 [[nodiscard]] result<void> write_list(const listed& l, lane& where);
 
 [[nodiscard]] result<void> getrf_batched(const listed& a, std::int32_t* pivots, std::int32_t* info,

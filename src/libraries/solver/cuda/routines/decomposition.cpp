@@ -54,9 +54,7 @@ decomposition::decomposition(call_frame& c, const cusolver_lane& solver, const w
 
 result<void> decomposition::load(const any_tensor& a, std::uint32_t* flags, lane& where) const {
   TRY(copy(wide_ ? a.transpose() : a, as_tensor(*a_, a), where));
-  if (wide_) {
-    TRY(conjugate(*a_, where));
-  }
+  if (wide_) TRY(conjugate(*a_, where));
   auto set_aside = set_aside_not_finite(*a_, part::all, flags, where);
   // See limits::cusolver::range.
   return set_aside && method_ == method::qr ? scale_into_range(*a_, part::all, scales_, where)

@@ -84,11 +84,10 @@ result<routine_bytes> potri_bytes(const cusolver_lane& s, const matrices& a, boo
                                   const void*) {
   routine_bytes bytes;
   TRY(for_classic_type(a.type, [&]<class T>(T) -> result<void> {
-    const auto said = TRY(elements_of(a.type, [&](int* count) {
+    bytes = TRY(elements_of(a.type, [&](int* count) {
       return solver_routines<T>::potri_size(s, fill_mode(upper), narrow(a.rows),
                                             static_cast<T*>(nullptr), narrow(a.ld), count);
     }));
-    bytes = said;
     return {};
   }));
   return bytes;
@@ -147,11 +146,10 @@ result<routine_bytes> orgqr_bytes(const cusolver_lane& s, const matrices& a,
   routine_bytes bytes;
   TRY(for_classic_type(a.type, [&]<class T>(T) -> result<void> {
     const auto* const any = static_cast<const T*>(like);
-    const auto said = TRY(elements_of(a.type, [&](int* count) {
+    bytes = TRY(elements_of(a.type, [&](int* count) {
       return solver_routines<T>::orgqr_size(s, narrow(a.rows), narrow(a.columns),
                                             narrow(reflectors), any, narrow(a.ld), any, count);
     }));
-    bytes = said;
     return {};
   }));
   return bytes;
@@ -171,12 +169,11 @@ result<routine_bytes> ormqr_bytes(const cusolver_lane& s, const matrices& a, con
   routine_bytes bytes;
   TRY(for_classic_type(a.type, [&]<class T>(T) -> result<void> {
     const auto* const any = static_cast<const T*>(like);
-    const auto said = TRY(elements_of(a.type, [&](int* count) {
+    bytes = TRY(elements_of(a.type, [&](int* count) {
       return solver_routines<T>::ormqr_size(s, how.side, how.op, narrow(c.rows), narrow(c.columns),
                                             narrow(how.reflectors), any, narrow(a.ld), any, any,
                                             narrow(c.ld), count);
     }));
-    bytes = said;
     return {};
   }));
   return bytes;

@@ -30,20 +30,17 @@ result<event> make_event() {
 /// Milliseconds of some runs; infinity for a kernel that does not run.
 result<float> time(lt_plan& plan, const lt_plan::operands& of, std::byte* workspace,
                    cudaStream_t stream, const event& begin, const event& end) {
-  auto done = check(cudaEventRecord(begin.get(), stream), "cudaEventRecord");
-  for (int i = 0; i < runs_of_a_round && done; ++i) {
+  TRY(check(cudaEventRecord(begin.get(), stream), "cudaEventRecord"));
+  for (int i = 0; i < runs_of_a_round; ++i) {
     auto one = plan.run(of, workspace, stream);
     if (one) continue;
     if (one.error().code == errc::device_fault) return std::move(one).error();
     return std::numeric_limits<float>::infinity();
   }
-  if (done) done = check(cudaEventRecord(end.get(), stream), "cudaEventRecord");
-  if (done) done = check(cudaEventSynchronize(end.get()), "cudaEventSynchronize");
+  TRY(check(cudaEventRecord(end.get(), stream), "cudaEventRecord"));
+  TRY(check(cudaEventSynchronize(end.get()), "cudaEventSynchronize"));
   float all = 0;
-  if (done) {
-    done = check(cudaEventElapsedTime(&all, begin.get(), end.get()), "cudaEventElapsedTime");
-  }
-  if (!done) return std::move(done).error();
+  TRY(check(cudaEventElapsedTime(&all, begin.get(), end.get()), "cudaEventElapsedTime"));
   return all;
 }
 
