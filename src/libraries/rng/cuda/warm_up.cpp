@@ -6,8 +6,8 @@
 namespace troupe::cuda {
 namespace {
 
-// Of philox, which needs nothing but its kernels. What cuRAND's generators take they take when one
-// is first asked for.
+// Philox needs only its kernels. The generators of cuRAND allocate their memory when one
+// is first used.
 result<void> warm_up(lane& where) {
   constexpr std::int64_t count = 1024;
   call_frame c(where);

@@ -30,7 +30,7 @@ result<void> write_adjoint(const matrices& m, const any_tensor& to, lane& where)
   return write_columns(m, to.transpose(), where);
 }
 
-/// Of matrices without elements: no values, and bases of what there is.
+/// Matrices without elements have no values; their bases are unit vectors.
 result<void> run_empty(const solver::svd& r, lane& where) {
   for (const any_tensor* const basis : {&r.u, &r.vh}) {
     if (r.vectors != singular_vectors::full || basis->empty()) continue;
