@@ -1,5 +1,5 @@
 # FFTW 3 in single and double precision, as archives. Defines the target FFTW3::FFTW3. Debian:
-# libfftw3-dev. Why the archives: docs/adr/0031-fftw-in-its-own-plugin.md.
+# libfftw3-dev. Why the archives: docs/adr/0016-fftw-in-its-own-plugin.md.
 
 include(FindPackageHandleStandardArgs)
 

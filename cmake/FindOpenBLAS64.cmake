@@ -1,6 +1,6 @@
 # OpenBLAS with 64-bit integers, as an archive, and the runtime of the Fortran in its LAPACK.
 # Defines the target OpenBLAS64::OpenBLAS64. Debian: libopenblas64-pthread-dev.
-# Why the archive: docs/adr/0010-openblas-hidden-in-the-cpu-plugin.md.
+# Why the archive: docs/adr/0004-openblas-hidden-in-the-cpu-plugin.md.
 
 include(FindPackageHandleStandardArgs)
 

@@ -1,5 +1,5 @@
 # oneDNN 2, the shared library. Defines the target oneDNN::oneDNN. Debian: libdnnl-dev. Why this one, and
-# what for: docs/adr/0060-onednn-and-our-own-loops.md.
+# what for: docs/adr/0043-onednn-and-our-own-loops.md.
 
 include(FindPackageHandleStandardArgs)
 

@@ -31,7 +31,7 @@ struct device_health {
   /// The cause is then a request that the device had already reported as done, whose results must
   /// not be trusted, or failing hardware. `last_fault` names the requests that ended last. This is
   /// rare and not specific to Troupe: in one of 354 runs cudaStreamSynchronize reported success
-  /// after a misaligned access (ADR 24).
+  /// after a misaligned access (ADR 9).
   std::uint64_t unexplained_faults = 0;
   /// Time from the first sign of the last fault until the next worker had the mailbox; 0 if none.
   std::chrono::nanoseconds last_failover{};

@@ -18,7 +18,7 @@ namespace {
 using namespace std::chrono_literals;
 
 // A GPU reports a fault later the more contexts precede the one that faulted, and a new context
-// takes the lowest free place: a third one while a lost worker still has its own (ADR 24). So a
+// takes the lowest free place: a third one while a lost worker still has its own (ADR 9). So a
 // standby is started once the lost worker is gone, or after this time.
 constexpr auto longest_reaping = 1s;
 

@@ -232,7 +232,7 @@ TEST(JitLaunch, BeginsBeforeTheOneInFrontHasEndedAndSeesWhatThatWrote) {
   }
 }
 
-// ADR 33 gives the conditions under which marks are safe.
+// ADR 18 gives the conditions under which marks are safe.
 TEST(JitLaunch, IsNotAnsweredBeforeTheOneInFrontHasEndedThoughItNeverWaits) {
   jit_stage s;
   TROUPE_NEEDS_A_GPU(s);

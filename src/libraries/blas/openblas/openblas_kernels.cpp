@@ -1,6 +1,6 @@
 // OpenBLAS looks its processor up in a list of models when it is loaded, and takes the kernels of
 // one of 2004 (SSE3) for a model that is newer than the list: with Debian 12's 0.3.21 a product is
-// six times slower on an Emerald Rapids than it could be (ADR 36). Before
+// six times slower on an Emerald Rapids than it could be (ADR 21). Before
 // that it asks the environment, which would be the way to tell it, but a worker may be a thread of
 // the user's program, whose environment is not ours to change. So the linker gives it this answer.
 

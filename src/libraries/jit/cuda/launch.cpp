@@ -86,7 +86,7 @@ result<void> place_values(const driver& d, const jit::launch& r, launchable& k) 
   return outcome;
 }
 
-// ADR 33 says why a mark that is enqueued behind a programmatic launch is safe.
+// ADR 18 says why a mark that is enqueued behind a programmatic launch is safe.
 result<void> run_launch(const jit::launch& r, lane& where) {
   const auto loaded = TRY(driver::load());
   const driver& d = *loaded;
