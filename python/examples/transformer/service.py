@@ -59,6 +59,7 @@ async def main(gpu: Any) -> None:
         clients = [tasks.create_task(client(one)) for one in prompts]
         for how in ("killed", "poisoned", "hung") * 2:
             await asyncio.sleep(1.0)
+            await gpu.ready()  # a worker that is being replaced cannot be killed
             await break_it(gpu, how)
         over.set()
         await asyncio.wait(clients)
