@@ -146,8 +146,10 @@ function(troupe_unity)
       set(of_${id} "")
     endforeach()
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
-    # g++ takes the sources for headers, whose types in anonymous namespaces it warns of.
-    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+    # g++ takes the sources for headers, whose types in anonymous namespaces it warns of. Clang sees
+    # names of one source shadowed in the next.
+    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>
+                                             $<$<CXX_COMPILER_ID:Clang>:-Wno-shadow>)
   endforeach()
 endfunction()
 

@@ -14,7 +14,7 @@
 namespace troupe::worker {
 namespace {
 
-constexpr os::content_folder::form blobs{
+constexpr os::content_folder::form blob_form{
     .extension = ".blob",
     .mark = {'t', 'r', 'o', 'u', 'p', 'e', '-', 'b', 'l', 'o', 'b', '-', '0', '1', 0, 0}};
 constexpr std::uint64_t most_bytes_on_disk = std::uint64_t{512} << 20;
@@ -32,7 +32,7 @@ const os::content_folder* blob_keeper::folder() {
   std::call_once(opened_, [this] {
     const std::string path = os::cache_folder("blobs");
     if (where_ == kept_in::memory || path.empty()) return;
-    auto opened = os::content_folder::open(path, blobs, most_bytes_on_disk);
+    auto opened = os::content_folder::open(path, blob_form, most_bytes_on_disk);
     if (opened) folder_ = *std::move(opened);
   });
   return folder_ ? &*folder_ : nullptr;
