@@ -1,6 +1,7 @@
 // The main function of the conformance programs:
 //
-//   LIBRARY_conformance [--runner=direct | --runner=process | --runner=thread] [GOOGLETEST_OPTION...]
+//   LIBRARY_conformance [--runner=direct | --runner=process | --runner=thread]
+//   [GOOGLETEST_OPTION...]
 //
 // calls the executors of the CPU backend in this thread, or sends to a device whose worker is a
 // process or a thread.
