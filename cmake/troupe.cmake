@@ -39,6 +39,9 @@ endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   # std::ranges::stable_sort of libstdc++ 12 calls what that deprecates.
   target_compile_options(troupe_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-deprecated-declarations>)
+  if(TROUPE_UNITY) # it sees names of one source shadowed in the next
+    target_compile_options(troupe_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-shadow>)
+  endif()
 endif()
 # After these a test is taken to hang. Under a sanitizer all takes some ten times as long.
 set(TROUPE_TEST_SECONDS 600)
@@ -146,10 +149,8 @@ function(troupe_unity)
       set(of_${id} "")
     endforeach()
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
-    # g++ takes the sources for headers, whose types in anonymous namespaces it warns of. Clang sees
-    # names of one source shadowed in the next.
-    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>
-                                             $<$<CXX_COMPILER_ID:Clang>:-Wno-shadow>)
+    # g++ takes the sources for headers, whose types in anonymous namespaces it warns of.
+    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
   endforeach()
 endfunction()
 
