@@ -11,6 +11,7 @@ Seconds are by the clock, as ninja and ctest write them down.
 
 import argparse
 import collections
+import json
 import pathlib
 import re
 import sys
@@ -24,12 +25,14 @@ LIBRARY = re.compile(r"libraries[/_](\w+?)[/_]|troupe_(\w+?)_cpu\.dir|troupe-cud
 
 
 def objects(build, since):
-    """Seconds by object file, the last time that each was built."""
+    """Seconds by object file of the build as it is now, the last time that each was built."""
+    commands = json.loads((build / "compile_commands.json").read_text())
+    made = {command["output"] for command in commands}
     lines = (build / ".ninja_log").read_text().splitlines()
     seconds = {}
     for line in lines[since:]:
         fields = line.split("\t")
-        if len(fields) == 5 and fields[3].endswith(".o"):
+        if len(fields) == 5 and fields[3] in made:
             seconds[fields[3]] = (int(fields[1]) - int(fields[0])) / 1000
     return seconds
 
