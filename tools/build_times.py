@@ -19,6 +19,7 @@ import xml.etree.ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUDGET_ROW = re.compile(r"^\| \*(\w+)\* \| (\d+) \|$", re.MULTILINE)
+OUTPUT = re.compile(r" -o (\S+)")
 # `libraries/blas/` in a path, the objects troupe_blas_cpu, the plugin troupe-cuda-blas, the
 # conformance cases, the folder of a group of sources.
 LIBRARY = re.compile(r"libraries[/_](\w+?)[/_]|troupe_(\w+?)_cpu\.dir|troupe-cuda-(\w+)\.dir|(\w+)_cases\.dir")
@@ -27,7 +28,7 @@ LIBRARY = re.compile(r"libraries[/_](\w+?)[/_]|troupe_(\w+?)_cpu\.dir|troupe-cud
 def objects(build, since):
     """Seconds by object file of the build as it is now, the last time that each was built."""
     commands = json.loads((build / "compile_commands.json").read_text())
-    made = {command["output"] for command in commands}
+    made = {OUTPUT.search(command["command"])[1] for command in commands}
     lines = (build / ".ninja_log").read_text().splitlines()
     seconds = {}
     for line in lines[since:]:
