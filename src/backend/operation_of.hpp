@@ -2,6 +2,7 @@
 
 #include <troupe/plugin/executor.hpp>
 
+#include <mutex>
 #include <string>
 
 namespace troupe {
@@ -14,8 +15,12 @@ template <request R>
   requires std::is_void_v<reply_of<R>>
 class operation_of {
  public:
-  /// Call when the plugin's own operations are added to the same table.
+  /// Call when the plugin's own operations are added to the same table. Devices of one program
+  /// whose workers are threads do so at any time, each from a thread of its own, and find the same
+  /// operation: it is written once, before the first of them runs a request.
   void find_in(const operation_table& table) {
+    const std::lock_guard lock(mutex_);
+    if (found_.run != nullptr) return;
     if (const operation* const found = table.find(request_type_of<R>().id)) found_ = *found;
   }
   /// Runs a valid request on the lane of the request that it is a part of.
@@ -27,6 +32,7 @@ class operation_of {
   }
 
  private:
+  std::mutex mutex_;
   operation found_;
 };
 
