@@ -109,8 +109,8 @@ endfunction()
 
 # troupe_unity(<target>…): the sources of a folder are compiled together, eight at a time, because most
 # of a source's time goes into what it includes. So a name in an anonymous namespace is unique in its
-# folder. `./dev check` compiles each source by itself. So does a test that compiles sources of the
-# library again: the executors for CUDA share names.
+# folder. `./dev check` compiles each source by itself. Sources outside of the target's folder stay
+# alone, too: tests compile executors for CUDA again, whose names are not unique.
 function(troupe_unity)
   if(NOT TROUPE_UNITY)
     return()

@@ -6,7 +6,7 @@ declare -A gpu_sanitized=(
   [memory]='MemoryFill.*:MemoryCopy.RepeatsWhere*:MemoryCopy.CopiesLongRows'
   [blas]='BlasLevel1.*:BlasReductions.Dot*:BlasReductions.Nrm2IsTheEuclideanNorm'
   [blaslt]='BlasltMatmul.TakesEveryShape:BlasltMatmul.ScalesRowsColumnsAndBlocks'
-  [dnn]='DnnConvolution.TakesEdgesOfSpace:DnnConvolution.WorksOnBlocks'
+  [dnn]='*DnnConvolutionTo.TakesEdgesOfSpace*:*DnnConvolutionTo.WorksOnBlocks*'
   [elementwise]='ElementwiseMap.*:ElementwiseRows.*:ElementwiseReduce.Takes*:ElementwiseGatherRows*:ElementwiseScatterRows*:ElementwiseCumulate*'
   [fft]='FftComplexTransforms.WorkInPlace:FftRealTransforms.TakeAnyAlignment'
   [rng]='RngBits.PhiloxWords*:RngContinuous.UniformIsExactlyItsWords:RngPermutation.HasEachIndexOnce'
@@ -24,12 +24,12 @@ gpu_sanitized[blas]+=':BlasGemm.AcceptsEmptyAndOddSizes:BlasGemm.WorksOnBlocks*:
 
 # gpu-test [PART[=N]...] --------------------------------------------------------------------------
 
-# Every library on workers that are processes, twice: with the tests' own seed and with one more, of
-# the day. Three on workers that are threads. The longest are divided, and begin first.
+# Every library on workers that are processes, twice: with a seed that the tests draw and with the seed
+# of the day. Three on workers that are threads. The longest are divided, and begin first.
 gpu_test_conformance() {
   local library parts i seed
   seed=$(date +%Y%m%d)
-  say "the other seed is $seed"
+  say "the seed of the day is $seed"
   for library in dnn $(grep -vx dnn "$programs/libraries.txt"); do
     parts=1
     [[ $library != dnn ]] || parts=4
