@@ -1,5 +1,7 @@
-// Products of blas: which of them run by plans of cuBLASLt's, and what these are good for.
+// Products of blas: which of them run by plans of cuBLASLt's, which requests share a plan, and
+// which products are computed from copies of their factors.
 
+#include "backend/cuda/context/part_lane.hpp"
 #include "conformance/element.hpp"
 #include "cuda/emulated/cublas.hpp"
 #include "cuda/emulated/cublaslt.hpp"
@@ -10,17 +12,35 @@
 #include <cublasLt.h>
 #include <gtest/gtest.h>
 
+#include <complex>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 namespace troupe::cuda {
 
-// Kernels; no product here needs one.
-result<void> combine(lane&, dtype, const batch_extents&, const batch_place&, const batch_term&,
-                     const batch_term&) {
-  return error{.code = errc::unsupported};
+// The kernel that copies factors, on the host.
+result<void> combine(lane&, dtype type, const batch_extents& extents, const batch_place& c,
+                     const batch_term& a, const batch_term& b) {
+  const auto at = [&](const batch_place& p, std::int64_t of, std::int64_t i, std::int64_t j) {
+    return p.first + (of * p.batch + i * p.row + j * p.column) * size_of(type);
+  };
+  const auto value = [&](const batch_term& t, std::int64_t of, std::int64_t i, std::int64_t j) {
+    const auto factor = t.factor.as<std::complex<double>>();
+    const bool outside = t.valid.rows >= 0 && (i >= t.valid.rows || j >= t.valid.columns);
+    if (factor == 0.0 || outside) return conformance::number(0);
+    const conformance::number held = conformance::load(type, at(t.place, of, i, j));
+    return factor * (t.conjugated ? std::conj(held) : held);
+  };
+  for (std::int64_t of = 0; of < extents.count; ++of) {
+    for (std::int64_t i = 0; i < extents.rows; ++i) {
+      for (std::int64_t j = 0; j < extents.columns; ++j)
+        conformance::store(type, at(c, of, i, j), value(a, of, i, j) + value(b, of, i, j));
+    }
+  }
+  return {};
 }
+// No product here needs it.
 result<void> scale(lane&, const any_tensor&, const scalar&) {
   return error{.code = errc::unsupported};
 }
@@ -76,8 +96,12 @@ class BlasPlans : public testing::Test {
     }
     const scalar alpha = 2;
     const scalar beta = 3;
-    const auto done = multiply({a, b, c, alpha, beta, op_a, blas::op::none, {}}, lane_);
+    const product p{a, b, c, alpha, beta, op_a, blas::op::none, {}};
+    // Memory of exactly the bytes that it asks for, and no other.
+    part_lane within(lane_, lane_.workspace(workspace_bytes(p)).value());
+    const auto done = multiply(p, within);
     ASSERT_TRUE(done) << done.error().message;
+    lane_.expect_untouched();
     std::size_t place = 0;
     for (std::int64_t i = 0; i < c.extent(0); ++i) {
       for (std::int64_t j = 0; j < c.extent(1); ++j)
@@ -178,6 +202,35 @@ TEST_F(BlasPlans, FailWhereTheLibraryFails) {
   EXPECT_EQ(failed.error().code, errc::library_error);
   EXPECT_EQ(failed.error().call, "cublasLtMatmulAlgoGetHeuristic");
   EXPECT_EQ(failed.error().vendor_code, CUBLAS_STATUS_INTERNAL_ERROR);
+}
+
+TEST_F(BlasPlans, AreNotForFactorsThatAreConjugatedInPlace) {
+  emulated_cublas::seen() = {};
+  const matrix a(dtype::c64, 6, 8, 8);
+  const matrix b(dtype::c64, 8, 4, 8);
+  const matrix c(dtype::c64, 6, 4, 6);
+  for (std::int64_t i = 0; i < 6; ++i) {
+    for (std::int64_t j = 0; j < 8; ++j)
+      conformance::store(dtype::c64, a.view.address() + (i + j * 8) * size_of(dtype::c64),
+                         number(static_cast<double>(i), static_cast<double>(j)));
+  }
+  run(a.view, b.view, c.view, blas::op::conjugate);
+  // A row-major c swaps the factors: the copy is that of the second one.
+  const matrix turned_a(dtype::c64, 8, 6, 8);
+  const matrix turned_c(dtype::c64, 4, 6, 6);
+  run(turned_a.view.transpose(), b.view, turned_c.view.transpose(), blas::op::conjugate);
+  EXPECT_EQ(calls_of_cublas(), 2u);
+  EXPECT_EQ(seen().proposals, 0u);
+}
+
+TEST_F(BlasPlans, AreNotForIntegersThatLieUnaligned) {
+  emulated_cublas::seen() = {};
+  const matrix a(dtype::i8, 6, 8, 8, 1);
+  const matrix b(dtype::i8, 8, 4, 9);
+  const matrix c(dtype::i32, 6, 4, 6);
+  run(a.view, b.view, c.view);
+  EXPECT_EQ(calls_of_cublas(), 1u);
+  EXPECT_EQ(seen().proposals, 0u);
 }
 
 }  // namespace

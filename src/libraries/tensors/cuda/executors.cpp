@@ -2,12 +2,12 @@
 
 #include "backend/cuda/context/call_frame.hpp"
 #include "backend/cuda/context/executor.hpp"
+#include "backend/cuda/context/part_lane.hpp"
 #include "libraries/blas/cuda/product/product.hpp"
 #include "libraries/elementwise/cuda/elementwise.hpp"
 #include "libraries/elementwise/cuda/interpreter/interpreter.hpp"
 #include "libraries/memory/cuda/kernels.hpp"
 #include "libraries/tensors/cuda/cutensor/tensor_library.hpp"
-#include "libraries/tensors/cuda/part_lane.hpp"
 
 #include <algorithm>
 #include <cstddef>
