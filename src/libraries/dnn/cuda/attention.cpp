@@ -204,7 +204,7 @@ result<void> run_empty(const attention_case& what, lane& where) {
 }
 
 template <class R>
-result<void> run(const R& r, lane& where) {
+result<void> run_attention(const R& r, lane& where) {
   const attention_case what(r);
   if (auto within = what.within_limits(); !within) return within;
   if (what.by_tiles()) return tiles::run(what, where);
@@ -213,9 +213,9 @@ result<void> run(const R& r, lane& where) {
   return attention_run(what, where, *plan)();
 }
 
-const plugin_operations operations([](operation_table& table) {
-  add_planned<attention_case, dnn::attention_forward>(table, run);
-  add_planned<attention_case, dnn::attention_backward>(table, run);
+const plugin_operations attention_operations([](operation_table& table) {
+  add_planned<attention_case, dnn::attention_forward>(table, run_attention);
+  add_planned<attention_case, dnn::attention_backward>(table, run_attention);
 });
 
 }  // namespace

@@ -134,24 +134,24 @@ result<void> run_empty(const convolution_case& what, lane& where) {
 }
 
 template <class R>
-result<void> run(const R& r, lane& where) {
+result<void> run_case(const R& r, lane& where) {
   const convolution_case what(r);
   if (what.empty()) return run_empty(what, where);
   const auto plan = TRY(plan_of(what, where));
   return convolution_run(what, where, *plan)();
 }
 
-const plugin_operations operations([](operation_table& table) {
-  add_planned<convolution_case, dnn::convolution_forward>(table, run);
-  add_planned<convolution_case, dnn::convolution_backward_data>(table, run);
-  add_planned<convolution_case, dnn::convolution_backward_filter>(table, run);
-  add_planned<convolution_case, dnn::convolution_transposed>(table, run);
+const plugin_operations convolution_operations([](operation_table& table) {
+  add_planned<convolution_case, dnn::convolution_forward>(table, run_case);
+  add_planned<convolution_case, dnn::convolution_backward_data>(table, run_case);
+  add_planned<convolution_case, dnn::convolution_backward_filter>(table, run_case);
+  add_planned<convolution_case, dnn::convolution_transposed>(table, run_case);
 });
 
 }  // namespace
 
 result<void> run_convolution(const dnn::convolution_forward& r, lane& where) {
-  return run(r, where);
+  return run_case(r, where);
 }
 
 }  // namespace troupe::cuda

@@ -193,7 +193,7 @@ result<dnn::graph_run> run_graph(const dnn::graph& r, lane& where) {
   return run_pieces(r, *found, where);
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations graph_operations([](operation_table& table) {
   table.insert(
       {.type = &request_type_of<dnn::graph>(),
        .run = [](void*, const void* r, lane_context& where, std::byte* reply) -> result<void> {

@@ -28,12 +28,14 @@ result<void> append(const any_tensor& from, const std::vector<any_tensor>& rows,
   return {};
 }
 
-result<void> run(const dnn::kv_append& r, lane& where) {
+result<void> run_kv_append(const dnn::kv_append& r, lane& where) {
   TRY(append(r.k, r.rows_k, where));
   return append(r.v, r.rows_v, where);
 }
 
-const plugin_operations operations([](operation_table& table) { add<dnn::kv_append>(table, run); });
+const plugin_operations kv_append_operations([](operation_table& table) {
+  add<dnn::kv_append>(table, run_kv_append);
+});
 
 }  // namespace
 }  // namespace troupe::cuda

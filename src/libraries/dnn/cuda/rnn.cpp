@@ -112,9 +112,8 @@ class pass {
                    n.seed,
                    static_cast<std::uint64_t>(n.offset),
                    std::bit_cast<std::uint64_t>(work_.get())};
-    for (const std::int64_t number :
-         {n.hidden, n.layers, n.projection, s_.steps, s_.batch, s_.input})
-      all.push_back(static_cast<std::uint64_t>(number));
+    for (const std::int64_t size : {n.hidden, n.layers, n.projection, s_.steps, s_.batch, s_.input})
+      all.push_back(static_cast<std::uint64_t>(size));
     for (const std::int64_t length : r_.lengths)
       all.push_back(static_cast<std::uint64_t>(length));
     operands_.write(all);
@@ -300,7 +299,7 @@ result<dnn::rnn_byte_counts> sizes(const dnn::rnn_sizes& r, lane_context& lane_o
   return counts;
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations rnn_operations([](operation_table& table) {
   table.add<dnn::rnn_sizes>(sizes);
   add<dnn::rnn_forward>(table, forward);
   add<dnn::rnn_backward_data>(table, backward_data);

@@ -79,7 +79,7 @@ struct lane_state {
   std::shared_ptr<caller_info> places;
   key_words key;  // of the request at hand
 };
-constexpr char attachment_key = 0;
+constexpr char callbacks_key = 0;
 
 void order(known_request& known, lane_state& state, const fft::transform& t,
            const fft::request_fields& r, const elementwise::function& store) {
@@ -109,7 +109,7 @@ result<void> run_with_functions(const fft::transform& t, const fft::request_fiel
   }
   const elementwise::function& store = scaled ? *scaled : r.store;
 
-  std::shared_ptr<void>& attached = where.attachment(&attachment_key);
+  std::shared_ptr<void>& attached = where.attachment(&callbacks_key);
   if (!attached) attached = std::make_shared<lane_state>();
   auto& state = *static_cast<lane_state*>(attached.get());
   make_key(state.key, t, r, store);

@@ -48,10 +48,10 @@ fft::plan_key key_of(const fft::transform& t, const advanced_layout& as) noexcep
 }
 
 using plan_cache = fft::plan_cache<cufft_plan>;
-constexpr char attachment_key = 0;
+constexpr char handles_key = 0;
 
 plan_cache& plans_of(lane& where) {
-  std::shared_ptr<void>& place = where.attachment(&attachment_key);
+  std::shared_ptr<void>& place = where.attachment(&handles_key);
   if (!place) place = std::make_shared<plan_cache>();
   return *static_cast<plan_cache*>(place.get());
 }

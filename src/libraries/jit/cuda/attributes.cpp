@@ -89,7 +89,7 @@ result<void> ask_occupancy(const jit::occupancy& r, lane& where, jit::kernel_occ
   return {};
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations attributes_operations([](operation_table& table) {
   add<jit::attributes>(table, ask_attributes);
   add<jit::occupancy>(table, ask_occupancy);
 });

@@ -115,7 +115,7 @@ result<void> run_launch(const jit::launch& r, lane& where) {
   return check(d.cuLaunchKernelEx(&c, k.function, values, nullptr), "cuLaunchKernelEx");
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations launch_operations([](operation_table& table) {
   add<jit::launch>(table, run_launch);
 });
 

@@ -46,8 +46,8 @@ result<void> run_convert(const memory::convert& r, lane& where) {
   return enqueue_convert(strided_map(loops, true), from, source, to, target, where.stream());
 }
 
-const kernel_loading ahead_of_use(load_convert_kernels);
-const plugin_operations operations([](operation_table& table) {
+const kernel_loading convert_kernels(load_convert_kernels);
+const plugin_operations convert_operations([](operation_table& table) {
   add<memory::convert>(table, run_convert);
 });
 

@@ -84,8 +84,8 @@ result<void> copy_elements(const any_tensor& from, const any_tensor& to, lane& w
 
 namespace {
 
-const kernel_loading ahead_of_use(load_copy_kernels);
-const plugin_operations operations([](operation_table& table) {
+const kernel_loading copy_kernels(load_copy_kernels);
+const plugin_operations copy_operations([](operation_table& table) {
   add<memory::copy>(table, run_copy);
 });
 

@@ -43,8 +43,8 @@ result<void> run_set_bytes(const memory::set_bytes& r, lane& where) {
   return fill_elements(r.to, element, where);
 }
 
-const kernel_loading ahead_of_use(load_fill_kernels);
-const plugin_operations operations([](operation_table& table) {
+const kernel_loading fill_kernels(load_fill_kernels);
+const plugin_operations fill_operations([](operation_table& table) {
   add<memory::fill>(table, run_fill);
   add<memory::set_bytes>(table, run_set_bytes);
 });

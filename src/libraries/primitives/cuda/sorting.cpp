@@ -111,7 +111,7 @@ result<void> run_sort_pairs(const primitives::sort_pairs& r, lane& where) {
   });
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations sorting_operations([](operation_table& table) {
   add<primitives::sort>(table, run_sort);
   add<primitives::sort_pairs>(table, run_sort_pairs);
   add<primitives::segmented_sort>(table, enqueue_segmented_sort);

@@ -38,25 +38,25 @@ constexpr std::int64_t none = -1;
 struct destroy_generator {
   void operator()(curandGenerator_t held) const noexcept { (void)curandDestroyGenerator(held); }
 };
-struct free_memory {
+struct free_words {
   void operator()(std::uint32_t* held) const noexcept { (void)cudaFree(held); }
 };
 
 struct stream {
   rng::generator_type type{};
   std::uint64_t seed = 0;
-  std::unique_ptr<std::uint32_t, free_memory> words;
+  std::unique_ptr<std::uint32_t, free_words> words;
   std::unique_ptr<curandGenerator_st, destroy_generator> generator;
   std::int64_t held = none;  // the piece that `words` has
   std::int64_t next = 0;     // the piece that the generator goes on with
 };
 
 /// What a lane keeps. Ends with the lane, whose stream is drained by then.
-struct attached {
+struct kept_streams {
   std::vector<std::shared_ptr<stream>> streams;  // the last used is the last
 };
 constexpr std::size_t most_streams = 4;
-constexpr char attachment_key = 0;
+constexpr char streams_key = 0;
 
 curandRngType_t vendor_type(rng::generator_type type) noexcept {
   switch (type) {
@@ -103,9 +103,9 @@ result<void> begin(stream& made, const lane& where) {
 }
 
 result<std::shared_ptr<stream>> stream_of(const rng::position& from, lane& where) {
-  std::shared_ptr<void>& place = where.attachment(&attachment_key);
-  if (!place) place = std::make_shared<attached>();
-  auto& streams = static_cast<attached*>(place.get())->streams;
+  std::shared_ptr<void>& place = where.attachment(&streams_key);
+  if (!place) place = std::make_shared<kept_streams>();
+  auto& streams = static_cast<kept_streams*>(place.get())->streams;
   const auto found = std::ranges::find_if(
       streams, [&](const auto& one) { return one->type == from.type && one->seed == from.seed; });
   if (found != streams.end()) {

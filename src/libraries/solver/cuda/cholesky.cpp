@@ -151,7 +151,7 @@ result<void> run_posv(const solver::posv& r, lane& where, late_failure failure) 
                 where);
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations cholesky_operations([](operation_table& table) {
   add<solver::potrf>(table, run_potrf);
   add<solver::potrs>(table, run_potrs);
   add<solver::potri>(table, run_potri);

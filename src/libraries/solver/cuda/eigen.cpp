@@ -11,8 +11,6 @@
 namespace troupe::cuda {
 namespace {
 
-constexpr std::int64_t i32_bytes = size_of(dtype::i32);
-
 constexpr dtype complex_of(dtype type) noexcept {
   if (type == dtype::f32) return dtype::c64;
   return type == dtype::f64 ? dtype::c128 : type;
@@ -111,7 +109,7 @@ result<void> run_eig(const solver::eig& r, lane& where, late_failure failure) {
       r.a, failure, where);
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations eigen_operations([](operation_table& table) {
   add<solver::eig>(table, run_eig, effort::blocks_host);
 });
 

@@ -16,8 +16,6 @@
 namespace troupe::cuda {
 namespace {
 
-constexpr std::int64_t i32_bytes = size_of(dtype::i32);
-
 /// Without equations or unknowns, zeros are the shortest solution. Without right sides there is
 /// none, and QR is not asked about a.
 result<void> run_empty(const solver::gels& r, lane& where) {
@@ -134,7 +132,7 @@ result<void> run_gels(const solver::gels& r, lane& where, late_failure failure) 
   return by_values ? run_by_values(r, where, failure) : run_by_qr(r, where, failure);
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations least_squares_operations([](operation_table& table) {
   add<solver::gels>(table, run_gels, effort::blocks_host);
 });
 

@@ -176,7 +176,7 @@ result<void> run_gesv(const solver::gesv& r, lane& where, late_failure failure) 
                 where);
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations lu_operations([](operation_table& table) {
   add<solver::getrf>(table, run_getrf);
   add<solver::getrs>(table, run_getrs);
   add<solver::getri>(table, run_getri);

@@ -89,7 +89,7 @@ result<void> run_ormqr(const solver::ormqr& r, lane& where) {
   return c.end();
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations qr_operations([](operation_table& table) {
   add<solver::geqrf>(table, run_geqrf);
   add<solver::orgqr>(table, run_orgqr);
   add<solver::ormqr>(table, run_ormqr);

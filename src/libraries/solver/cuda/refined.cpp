@@ -14,8 +14,6 @@
 namespace troupe::cuda {
 namespace {
 
-constexpr std::int64_t i32_bytes = size_of(dtype::i32);
-
 template <class F>
 result<void> for_refined_type(dtype type, F f) {
   return type == dtype::f64 ? f(double{}) : f(c128{});
@@ -98,7 +96,7 @@ result<void> run_gesv_refined(const solver::gesv_refined& r, lane& where, late_f
                 where);
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations refined_operations([](operation_table& table) {
   add<solver::gesv_refined>(table, run_gesv_refined, effort::blocks_host);
 });
 

@@ -206,7 +206,7 @@ result<void> run_qr(const solver::sparse_qr& r, lane& where) {
   });
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations sparse_direct_operations([](operation_table& table) {
   add<solver::sparse_cholesky>(table, run_cholesky, effort::blocks_host);
   add<solver::sparse_lu>(table, run_lu, effort::blocks_host);
   add<solver::sparse_qr>(table, run_qr, effort::blocks_host);

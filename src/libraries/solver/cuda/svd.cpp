@@ -18,8 +18,6 @@ using place = staged::place;
 using solver::singular_vectors;
 using solver::svd_driver;
 
-constexpr std::int64_t i32_bytes = size_of(dtype::i32);
-
 /// Writes the first columns of `m`, as many as `to` has.
 result<void> write_columns(const matrices& m, const any_tensor& to, lane& where) {
   return copy(first_columns(as_tensor(m, to), columns_of(to)), to, where);
@@ -157,7 +155,7 @@ result<void> run_svd(const solver::svd& r, lane& where, late_failure failure) {
                                             : run_whole(r, where, failure);
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations svd_operations([](operation_table& table) {
   add<solver::svd>(table, run_svd, effort::blocks_host);
 });
 

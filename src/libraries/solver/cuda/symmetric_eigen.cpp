@@ -13,7 +13,6 @@ namespace {
 
 using place = staged::place;
 
-constexpr std::int64_t i32_bytes = size_of(dtype::i32);
 constexpr std::int64_t i64_bytes = size_of(dtype::i64);
 
 constexpr cusolverEigMode_t mode_of(bool vectors) noexcept {
@@ -204,7 +203,7 @@ result<void> run_eigh_generalised(const solver::eigh_generalised& r, lane& where
                 r.info, r.a, failure, where);
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations symmetric_eigen_operations([](operation_table& table) {
   add<solver::eigh>(table, run_eigh, effort::blocks_host);
   add<solver::eigh_generalised>(table, run_eigh_generalised, effort::blocks_host);
 });

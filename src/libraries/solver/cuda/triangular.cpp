@@ -9,8 +9,6 @@
 namespace troupe::cuda {
 namespace {
 
-constexpr std::int64_t i32_bytes = size_of(dtype::i32);
-
 // Apart from what the request writes, which a singular matrix leaves as it is.
 result<void> run_trtri(const solver::trtri& r, lane& where, late_failure failure) {
   if (r.a.empty()) return clear(r.info, where);
@@ -37,7 +35,7 @@ result<void> run_trtri(const solver::trtri& r, lane& where, late_failure failure
                 failure, where);
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations triangular_operations([](operation_table& table) {
   add<solver::trtri>(table, run_trtri);
 });
 

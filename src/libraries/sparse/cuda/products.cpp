@@ -14,7 +14,7 @@ namespace {
 
 /// What cuSPARSE applies to the matrix that is described for `a`; nothing where it does not offer
 /// that. A csc matrix is described as its transposed one.
-std::optional<cusparseOperation_t> operation_of(const sparse_matrix& a, blas::storage_op op) {
+std::optional<cusparseOperation_t> cusparse_operation(const sparse_matrix& a, blas::storage_op op) {
   const bool by_columns = a.format == sparse_format::csc;
   const bool transposed = (op == blas::storage_op::transpose ||
                            op == blas::storage_op::conjugate_transpose) != by_columns;
@@ -124,7 +124,7 @@ result<void> run_product(const R& r, const any_tensor& in, const any_tensor& out
   const bool balances = has_stored_rows(r.a, r.op_a) && in.extent(0) > 0;
   if (balances && has_packed_rows(in) && has_packed_rows(out))
     return enqueue_balanced_product(product, where, failure);
-  if (const auto op = operation_of(r.a, r.op_a);
+  if (const auto op = cusparse_operation(r.a, r.op_a);
       op && limits::cusparse::accepts_product(r.a, in, out)) {
     auto done = multiply(r, *op, where, failure);
     // Which types go with which formats and operations differs between versions of cuSPARSE.
@@ -141,7 +141,7 @@ result<void> run_spmm(const sparse::spmm& r, lane& where, late_failure failure) 
   return run_product(r, r.b, r.c, where, failure);
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations products_operations([](operation_table& table) {
   add<sparse::spmv>(table, run_spmv);
   add<sparse::spmm>(table, run_spmm);
 });

@@ -75,7 +75,7 @@ result<void> run_matmul(const sparse::structured_matmul& r, lane& where, late_fa
   return check_stamp(r.compressed.address(), stamp, !multiplied, failure, where);
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations structured_operations([](operation_table& table) {
   add<sparse::structured_prune>(table, run_prune);
   add<sparse::structured_check>(table, run_check);
   add<sparse::structured_compress>(table, run_compress);

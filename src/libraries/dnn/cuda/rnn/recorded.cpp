@@ -9,13 +9,13 @@
 namespace troupe::cuda::rnn {
 namespace {
 
-constexpr char attachment_key = 0;
-constexpr std::size_t most_kept = 32;
+constexpr char recordings_key = 0;
+constexpr std::size_t most_recordings = 32;
 
 }  // namespace
 
 result<recorded_calls*> recorded_calls::of(lane& where) {
-  std::shared_ptr<void>& place = where.attachment(&attachment_key);
+  std::shared_ptr<void>& place = where.attachment(&recordings_key);
   if (!place) {
     const auto library = TRY(cudnn_of(where));
     cudaStream_t apart = nullptr;
@@ -56,7 +56,7 @@ recorded_calls::entry* recorded_calls::find(const call_words& words) {
 }
 
 void recorded_calls::remember(call_words words) {
-  if (entries_.size() >= most_kept) {
+  if (entries_.size() >= most_recordings) {
     const auto oldest = std::ranges::min_element(entries_, {}, &entry::last_use);
     if (oldest->runs()) return;  // a graph is there as long as it runs
     entries_.erase(oldest);

@@ -9,9 +9,9 @@
 namespace troupe::cuda::rnn {
 namespace {
 
-constexpr char attachment_key = 0;
+constexpr char stacks_key = 0;
 // A request has at most two: of a network with dropout, all layers but the first are alike.
-constexpr std::size_t most_kept = 64;
+constexpr std::size_t most_stacks = 64;
 
 cudnnRNNMode_t mode_of(dnn::rnn_cell cell) noexcept {
   switch (cell) {
@@ -73,7 +73,7 @@ cudnnRNNAlgo_t preferred_algorithm(const stack_key& of, std::int64_t batch, bool
 }
 
 result<stacks*> stacks::of(lane& where) {
-  std::shared_ptr<void>& place = where.attachment(&attachment_key);
+  std::shared_ptr<void>& place = where.attachment(&stacks_key);
   if (!place) {
     const auto library = TRY(cudnn_of(where));
     auto none = TRY(describe_no_dropout(library));
@@ -86,7 +86,7 @@ result<const stack*> stacks::find(const stack_key& key) {
   const auto found = std::ranges::find(entries_, key, &entry::key);
   if (found != entries_.end()) return found->what.get();
   auto made = TRY(make(key));
-  if (entries_.size() >= most_kept) entries_.erase(entries_.begin());
+  if (entries_.size() >= most_stacks) entries_.erase(entries_.begin());
   entries_.push_back({key, std::make_unique<stack>(std::move(made))});
   return entries_.back().what.get();
 }

@@ -12,6 +12,8 @@
 
 namespace troupe::cuda {
 
+inline constexpr std::int64_t i32_bytes = size_of(dtype::i32);
+
 /// What an error says around the number of a matrix that has no answer.
 struct outcome_words {
   late_words before;
