@@ -22,7 +22,7 @@ struct reduction {
   const T* first;
   std::int64_t step;
   std::int64_t count;
-  std::int64_t vectors;  ///< of `vector_elements` each, at the front; the rest is read singly
+  std::int64_t vectors;  ///< `vector_elements` each, at the front; the rest is read singly
   Widen widen;
   Combine combine;
   Accumulator identity;
