@@ -153,7 +153,7 @@ bool graph_case::fits_one_plan() {
   if (product.what == kind::convolution && !accepts_convolution(product)) return false;
   for (std::size_t n = 0; n < entries_.size(); ++n) {
     if (!mode_of(entries_[n])) continue;
-    // True for functions of the result or of values that are broadcast to it.
+    // Other nodes must be functions of the result, or of values that are broadcast to it.
     if (forms_[n].extents != extents || n < heavy_) return false;
     for (const std::uint16_t operand : entries_[n].operands) {
       const kind what = entries_[operand].what;

@@ -87,7 +87,7 @@ class callback_writer : program_writer {
         line(in_memory(k) ? fmt::format("long o{0} = (long)p.address[{0}];", k)
                           : fmt::format("long o{} = 0;", k));
     }
-    // cuFFT seems to pass only offsets within the layout, but does not document it.
+    // cuFFT passes only offsets within the layout, but does not document it.
     line(fmt::format("if (offset >= {}ul) {}", program_.span, nothing));
     constexpr std::int64_t narrow = std::int64_t{1} << 32;
     line(program_.span < narrow ? "unsigned rest = (unsigned)offset;"
