@@ -14,7 +14,7 @@ namespace {
 
 /// The operation that cuSPARSE applies to the described matrix; nothing if it does not offer it. A
 /// csc matrix is described as its transpose.
-std::optional<cusparseOperation_t> operation_of(const sparse_matrix& a, blas::storage_op op) {
+std::optional<cusparseOperation_t> cusparse_operation(const sparse_matrix& a, blas::storage_op op) {
   const bool by_columns = a.format == sparse_format::csc;
   const bool transposed = (op == blas::storage_op::transpose ||
                            op == blas::storage_op::conjugate_transpose) != by_columns;
