@@ -110,7 +110,7 @@ endfunction()
 # troupe_unity(<target>…): the sources of a folder are compiled together, eight at a time, because most
 # of a source's time goes into what it includes. So a name in an anonymous namespace is unique in its
 # folder. `./dev check` compiles each source by itself. Sources outside of the target's folder stay
-# alone, too: tests compile executors for CUDA again, whose names are not unique.
+# alone, too: tests compile some of several folders.
 function(troupe_unity)
   if(NOT TROUPE_UNITY)
     return()
@@ -150,7 +150,9 @@ function(troupe_unity)
     endforeach()
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
     # g++ takes the sources for headers, whose types in anonymous namespaces it warns of.
-    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+    target_compile_options(
+      ${target}
+      PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-Wno-subobject-linkage>)
   endforeach()
 endfunction()
 

@@ -313,6 +313,8 @@ TEST(DnnPooling, WorksOnLargerImages) {
   for (const dtype type : image_types) {
     for (const image_order order : {image_order::channels_first, image_order::channels_last}) {
       for (const std::int64_t channels : {24, 64}) {
+        // More channels reach other kernels of a GPU only.
+        if (channels == 64 && type != dtype::f32 && !scene().on_gpu()) continue;
         pooling_case c{.type = type,
                        .c = channels,
                        .in = {33, 30},

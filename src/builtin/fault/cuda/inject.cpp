@@ -78,7 +78,7 @@ result<void> run_inject(const fault::inject& r, lane& where) {
 }
 
 const kernel_loading ahead_of_use(load_fault_kernels);
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations inject_operations([](operation_table& table) {
   add<fault::inject>(table, run_inject);
 });
 

@@ -13,7 +13,7 @@ result<void> run_spin_until(const fault::spin_until& r, lane& where) {
                             r.add, where.stream());
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations spin_until_operations([](operation_table& table) {
   add<fault::spin_until>(table, run_spin_until);
 });
 

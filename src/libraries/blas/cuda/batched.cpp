@@ -15,7 +15,7 @@ result<void> run_gemm_strided_batched(const blas::gemm_strided_batched& r, lane&
 }
 
 /// The increment of the vectors in a batch; the stride of a vector of one element has no meaning.
-std::int64_t increment_in(const any_tensor& vectors) noexcept {
+std::int64_t batch_increment(const any_tensor& vectors) noexcept {
   return vectors.extent(1) > 1 ? vectors.stride(1) : 1;
 }
 
@@ -24,7 +24,7 @@ batch_extents vector_extents(const any_tensor& vectors) noexcept {
   return {.rows = vectors.extent(1), .columns = vectors.extent(0)};
 }
 batch_place vector_place(const any_tensor& vectors) noexcept {
-  return {.first = vectors.address(), .row = increment_in(vectors), .column = vectors.stride(0)};
+  return {.first = vectors.address(), .row = batch_increment(vectors), .column = vectors.stride(0)};
 }
 
 /// A batch of matrices as gemv takes it.
@@ -88,8 +88,8 @@ result<void> run_gemv_batched(const blas::gemv_batched& r, lane& where) {
     const T* const first_x = r.x.data<T>();
     return matrix_routines<T>::gemv_strided_batched(
         handle, a.transposition, a.rows, a.columns, &alpha, first_a, a.ld, a.stride, first_x,
-        increment_in(r.x), r.x.stride(0), &beta, r.y.data<T>(), increment_in(r.y), r.y.stride(0),
-        r.y.extent(0));
+        batch_increment(r.x), r.x.stride(0), &beta, r.y.data<T>(), batch_increment(r.y),
+        r.y.stride(0), r.y.extent(0));
   });
 }
 
@@ -123,7 +123,7 @@ result<void> run_trsm_batched(const blas::trsm_batched& r, lane& where) {
   });
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations batched_operations([](operation_table& table) {
   add<blas::gemm_strided_batched>(table, run_gemm_strided_batched);
   add<blas::gemm_batched>(table, multiply_list);
   add<blas::gemm_grouped>(table, multiply_groups);

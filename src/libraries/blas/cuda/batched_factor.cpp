@@ -183,7 +183,7 @@ result<void> run_geqrf(const blas::geqrf_batched& r, lane& where) {
   return c.end();
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations batched_factor_operations([](operation_table& table) {
   add<blas::getrf_batched>(table, run_getrf);
   add<blas::getrs_batched>(table, run_getrs);
   add<blas::getri_batched>(table, run_getri);

@@ -93,7 +93,7 @@ result<void> run_swap(const blas::swap& r, lane& where) {
   });
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations level1_operations([](operation_table& table) {
   add<blas::axpy>(table, run_axpy);
   add<blas::axpby>(table, run_axpby);
   add<blas::scal>(table, run_scal);

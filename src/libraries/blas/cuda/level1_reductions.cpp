@@ -170,7 +170,7 @@ result<void> run_iamin(const blas::iamin& r, lane& where, std::int64_t* reply) {
   return find_index<false>(r, where, reply);
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations level1_reductions_operations([](operation_table& table) {
   add<blas::dot>(table, run_dot);
   add<blas::dsdot>(table, run_dsdot);
   add<blas::sdsdot>(table, run_sdsdot);

@@ -52,7 +52,7 @@ result<void> run_rotmg(const blas::rotmg& r, lane& where) {
   });
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations level1_rotations_operations([](operation_table& table) {
   add<blas::rot>(table, run_rot);
   add<blas::rotg>(table, run_rotg);
   add<blas::rotm>(table, run_rotm);

@@ -92,7 +92,7 @@ result<void> run_triangular(const Request& r, lane& where) {
   });
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations level2_operations([](operation_table& table) {
   add<blas::gemv>(table, run_gemv);
   add<blas::ger>(table, run_ger<blas::ger>);
   add<blas::geru>(table, run_ger<blas::geru>);

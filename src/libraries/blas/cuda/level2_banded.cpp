@@ -70,7 +70,7 @@ result<void> run_hbmv(const blas::hbmv& r, lane& where) {
 }
 
 template <bool Solves, class Request>
-result<void> run_triangular(const Request& r, lane& where) {
+result<void> run_banded_triangular(const Request& r, lane& where) {
   if (r.x.empty()) return {};
   const cublasHandle_t handle = TRY(cublas_of(where));
   return for_classic_type(r.ab.type(), [&]<class T>(T) {
@@ -83,12 +83,12 @@ result<void> run_triangular(const Request& r, lane& where) {
   });
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations level2_banded_operations([](operation_table& table) {
   add<blas::gbmv>(table, run_gbmv);
   add<blas::sbmv>(table, run_sbmv);
   add<blas::hbmv>(table, run_hbmv);
-  add<blas::tbmv>(table, run_triangular<false, blas::tbmv>);
-  add<blas::tbsv>(table, run_triangular<true, blas::tbsv>);
+  add<blas::tbmv>(table, run_banded_triangular<false, blas::tbmv>);
+  add<blas::tbsv>(table, run_banded_triangular<true, blas::tbsv>);
 });
 
 }  // namespace

@@ -90,7 +90,7 @@ result<void> run_hpr2(const blas::hpr2& r, lane& where) {
 }
 
 template <bool Solves, class Request>
-result<void> run_triangular(const Request& r, lane& where) {
+result<void> run_packed_triangular(const Request& r, lane& where) {
   if (r.x.empty()) return {};
   const cublasHandle_t handle = TRY(cublas_of(where));
   return for_classic_type(r.ap.type(), [&]<class T>(T) {
@@ -102,15 +102,15 @@ result<void> run_triangular(const Request& r, lane& where) {
   });
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations level2_packed_operations([](operation_table& table) {
   add<blas::spmv>(table, run_spmv);
   add<blas::hpmv>(table, run_hpmv);
   add<blas::spr>(table, run_spr);
   add<blas::hpr>(table, run_hpr);
   add<blas::spr2>(table, run_spr2);
   add<blas::hpr2>(table, run_hpr2);
-  add<blas::tpmv>(table, run_triangular<false, blas::tpmv>);
-  add<blas::tpsv>(table, run_triangular<true, blas::tpsv>);
+  add<blas::tpmv>(table, run_packed_triangular<false, blas::tpmv>);
+  add<blas::tpsv>(table, run_packed_triangular<true, blas::tpsv>);
 });
 
 }  // namespace

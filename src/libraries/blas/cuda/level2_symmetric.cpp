@@ -119,7 +119,7 @@ result<void> run_her2(const blas::her2& r, lane& where) {
   });
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations level2_symmetric_operations([](operation_table& table) {
   add<blas::symv>(table, run_symv);
   add<blas::hemv>(table, run_hemv);
   add<blas::syr>(table, run_syr);

@@ -70,7 +70,7 @@ result<void> run_dgmm(const blas::dgmm& r, lane& where) {
   });
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations level3_operations([](operation_table& table) {
   add<blas::gemm>(table, run_gemm);
   add<blas::geam>(table, run_geam);
   add<blas::dgmm>(table, run_dgmm);

@@ -11,8 +11,6 @@
 namespace troupe::cuda {
 namespace {
 
-constexpr auto by_columns = blas::order::column_major;
-
 /// Runs `call` with the lane's handle in the request's math mode.
 template <class Request, class Call>
 result<void> in_math_mode(const Request& r, lane& where, Call call) {
@@ -26,7 +24,7 @@ result<void> run_symm(const blas::symm& r, lane& where) {
   if (r.c.empty()) return {};
   if (blas::vanishes(r.alpha, r.c.type())) return scale(where, r.c, r.beta);
   const auto order = *blas::common_order({&r.b, &r.c});  // checked
-  const bool columns = order == by_columns;
+  const bool columns = order == blas::order::column_major;
   const auto a = blas::layout_of(r.a, order);  // symmetric, so its order decides on uplo only
   return in_math_mode(r, where, [&](cublasHandle_t handle) {
     return for_classic_type(r.c.type(), [&]<class T>(T) {
@@ -47,7 +45,7 @@ result<void> run_hemm(const blas::hemm& r, lane& where) {
   if (r.c.empty()) return {};
   if (blas::vanishes(r.alpha, r.c.type())) return scale(where, r.c, r.beta);
   const auto order = *blas::common_order({&r.a, &r.b, &r.c});
-  const bool columns = order == by_columns;
+  const bool columns = order == blas::order::column_major;
   return in_math_mode(r, where, [&](cublasHandle_t handle) {
     return for_complex_type(r.c.type(), [&]<class T>(T) {
       const T alpha = r.alpha.as<T>();
@@ -83,8 +81,9 @@ result<void> run_syrk(const blas::syrk& r, lane& where) {
       const T beta = r.beta.as<T>();
       const T* const first = r.a.data<T>();
       return matrix_routines<T>::syrk(
-          handle, triangle(c.order, r.uplo), a.order == by_columns ? CUBLAS_OP_N : CUBLAS_OP_T,
-          r.c.extent(0), r.a.extent(1), &alpha, first, a.ld, &beta, r.c.data<T>(), c.ld);
+          handle, triangle(c.order, r.uplo),
+          a.order == blas::order::column_major ? CUBLAS_OP_N : CUBLAS_OP_T, r.c.extent(0),
+          r.a.extent(1), &alpha, first, a.ld, &beta, r.c.data<T>(), c.ld);
     });
   });
 }
@@ -101,9 +100,10 @@ result<void> run_syr2k(const blas::syr2k& r, lane& where) {
       const T* const first_a = r.a.data<T>();
       const T* const first_b = r.b.data<T>();
       return matrix_routines<T>::syr2k(
-          handle, triangle(c.order, r.uplo), order == by_columns ? CUBLAS_OP_N : CUBLAS_OP_T,
-          r.c.extent(0), r.a.extent(1), &alpha, first_a, blas::leading_dimension(r.a, order),
-          first_b, blas::leading_dimension(r.b, order), &beta, r.c.data<T>(), c.ld);
+          handle, triangle(c.order, r.uplo),
+          order == blas::order::column_major ? CUBLAS_OP_N : CUBLAS_OP_T, r.c.extent(0),
+          r.a.extent(1), &alpha, first_a, blas::leading_dimension(r.a, order), first_b,
+          blas::leading_dimension(r.b, order), &beta, r.c.data<T>(), c.ld);
     });
   });
 }
@@ -118,7 +118,7 @@ blas::order order_for(const any_tensor& c, std::initializer_list<const any_tenso
       fits = fits && blas::leading_dimension(*input, wanted) != 0;
     if (fits) return o;
   }
-  return by_columns;  // not reached: a rule asks the same
+  return blas::order::column_major;  // not reached: a rule asks the same
 }
 
 /// cuBLAS documents that imaginary parts on c's diagonal are taken as zero, but multiplies them by
@@ -140,10 +140,11 @@ result<void> run_herk(const blas::herk& r, lane& where) {
       const auto alpha = r.alpha.as<real_t<T>>();
       const auto beta = r.beta.as<real_t<T>>();
       const T* const first = r.a.data<T>();
-      return matrix_routines<T>::herk(
-          handle, triangle(order, r.uplo), of_a == by_columns ? CUBLAS_OP_N : CUBLAS_OP_C,
-          r.c.extent(0), r.a.extent(1), &alpha, first, blas::leading_dimension(r.a, of_a), &beta,
-          r.c.data<T>(), blas::leading_dimension(r.c, order));
+      return matrix_routines<T>::herk(handle, triangle(order, r.uplo),
+                                      of_a == blas::order::column_major ? CUBLAS_OP_N : CUBLAS_OP_C,
+                                      r.c.extent(0), r.a.extent(1), &alpha, first,
+                                      blas::leading_dimension(r.a, of_a), &beta, r.c.data<T>(),
+                                      blas::leading_dimension(r.c, order));
     });
   });
 }
@@ -158,20 +159,21 @@ result<void> run_her2k(const blas::her2k& r, lane& where) {
     return for_complex_type(r.c.type(), [&]<class T>(T) {
       // A row-major c is taken as its transpose, which is its conjugate.
       const T given = r.alpha.as<T>();
-      const T alpha = order == by_columns ? given : conjugate(given);
+      const T alpha = order == blas::order::column_major ? given : conjugate(given);
       const auto beta = r.beta.as<real_t<T>>();
       const T* const first_a = r.a.data<T>();
       const T* const first_b = r.b.data<T>();
       return matrix_routines<T>::her2k(
-          handle, triangle(order, r.uplo), of_ab == by_columns ? CUBLAS_OP_N : CUBLAS_OP_C,
-          r.c.extent(0), r.a.extent(1), &alpha, first_a, blas::leading_dimension(r.a, of_ab),
-          first_b, blas::leading_dimension(r.b, of_ab), &beta, r.c.data<T>(),
+          handle, triangle(order, r.uplo),
+          of_ab == blas::order::column_major ? CUBLAS_OP_N : CUBLAS_OP_C, r.c.extent(0),
+          r.a.extent(1), &alpha, first_a, blas::leading_dimension(r.a, of_ab), first_b,
+          blas::leading_dimension(r.b, of_ab), &beta, r.c.data<T>(),
           blas::leading_dimension(r.c, order));
     });
   });
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations level3_symmetric_operations([](operation_table& table) {
   add<blas::symm>(table, run_symm);
   add<blas::hemm>(table, run_hemm);
   add<blas::syrk>(table, run_syrk);

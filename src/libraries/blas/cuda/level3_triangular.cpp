@@ -85,7 +85,7 @@ result<void> run_gemmt(const blas::gemmt& r, lane& where) {
       });
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations level3_triangular_operations([](operation_table& table) {
   add<blas::trmm>(table, run_trmm);
   add<blas::trsm>(table, run_trsm);
   add<blas::gemmt>(table, run_gemmt);

@@ -15,7 +15,7 @@ result<void> run_matmul(const blaslt::matmul& r, lane& where) {
   return run(*found.plan, found.library, s, kernel, r.d.address(), workspace, where.stream());
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations matmul_operations([](operation_table& table) {
   add<blaslt::matmul>(table, run_matmul);
 });
 

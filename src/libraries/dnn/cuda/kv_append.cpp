@@ -10,11 +10,12 @@
 namespace troupe::cuda {
 namespace {
 
-// What copies. Set once, while the plugin is loaded.
+// The operation that copies. Set once, while the plugin is loaded.
 operation_of<memory::copy> run_copy;
 const plugin_operations finds_copy([](operation_table& table) { run_copy.find_in(table); });
 
-// One piece after the other: a step of generation has one or two, beside attention over all keys.
+// Copies one piece after the other. A generation step has one or two, which take little beside
+// attention over all keys.
 result<void> append(const any_tensor& from, const std::vector<any_tensor>& rows, lane& where) {
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (rows[i].empty()) continue;
@@ -28,12 +29,14 @@ result<void> append(const any_tensor& from, const std::vector<any_tensor>& rows,
   return {};
 }
 
-result<void> run(const dnn::kv_append& r, lane& where) {
+result<void> run_kv_append(const dnn::kv_append& r, lane& where) {
   TRY(append(r.k, r.rows_k, where));
   return append(r.v, r.rows_v, where);
 }
 
-const plugin_operations operations([](operation_table& table) { add<dnn::kv_append>(table, run); });
+const plugin_operations kv_append_operations([](operation_table& table) {
+  add<dnn::kv_append>(table, run_kv_append);
+});
 
 }  // namespace
 }  // namespace troupe::cuda

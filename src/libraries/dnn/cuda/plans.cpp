@@ -19,7 +19,7 @@ result<dnn::plan_counts> count_plans(const dnn::plans&, lane_context&) {
                           .pending = now.pending};
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations plans_operations([](operation_table& table) {
   table.add<dnn::plans>(count_plans, effort::by_size);
 });
 

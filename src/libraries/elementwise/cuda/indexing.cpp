@@ -23,7 +23,7 @@ result<void> run_scatter(const elementwise::scatter_rows& q, lane& where, late_f
       q.mode == elementwise::scatter_mode::set ? row_change::set : row_change::add, where, failure);
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations indexing_operations([](operation_table& table) {
   add<elementwise::gather_rows>(table, run_gather);
   add<elementwise::gather_rows_backward>(table, run_gradient);
   add<elementwise::scatter_rows>(table, run_scatter);

@@ -4,7 +4,7 @@
 namespace troupe::cuda {
 namespace {
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations map_operations([](operation_table& table) {
   add<elementwise::map>(table, run_elementwise);
 });
 

@@ -3,7 +3,7 @@
 namespace troupe::cuda {
 namespace {
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations norms_operations([](operation_table& table) {
   add_steps<elementwise::layer_norm, elementwise::layer_norm_backward, elementwise::rms_norm,
             elementwise::rms_norm_backward, elementwise::group_norm,
             elementwise::group_norm_backward, elementwise::instance_norm,

@@ -3,7 +3,7 @@
 namespace troupe::cuda {
 namespace {
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations optimizers_operations([](operation_table& table) {
   add_steps<elementwise::sgd, elementwise::adamw>(table);
 });
 

@@ -3,7 +3,7 @@
 namespace troupe::cuda {
 namespace {
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations reduce_operations([](operation_table& table) {
   add_steps<elementwise::reduce>(table);
 });
 

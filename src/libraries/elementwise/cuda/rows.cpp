@@ -4,7 +4,7 @@
 namespace troupe::cuda {
 namespace {
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations rows_operations([](operation_table& table) {
   add<elementwise::rows>(table, run_elementwise);
 });
 

@@ -3,7 +3,7 @@
 namespace troupe::cuda {
 namespace {
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations selection_operations([](operation_table& table) {
   add_steps<elementwise::clamp, elementwise::where, elementwise::compare, elementwise::one_hot,
             elementwise::arange>(table);
 });

@@ -3,7 +3,7 @@
 namespace troupe::cuda {
 namespace {
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations softmax_operations([](operation_table& table) {
   add_steps<elementwise::softmax, elementwise::softmax_backward, elementwise::log_softmax,
             elementwise::log_softmax_backward>(table);
 });

@@ -5,7 +5,7 @@
 namespace troupe::cuda {
 namespace {
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations histograms_operations([](operation_table& table) {
   add<primitives::histogram_even>(table, enqueue_even);
   add<primitives::histogram_range>(table, enqueue_range);
 });

@@ -41,7 +41,7 @@ result<void> run_segmented_reduce(const primitives::segmented_reduce& r, lane& w
   return enqueue_segmented_reduce(r, where, failure);
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations reductions_operations([](operation_table& table) {
   add<primitives::reduce>(table, run_reduce);
   add<primitives::argmin>(table, run_argmin);
   add<primitives::argmax>(table, run_argmax);

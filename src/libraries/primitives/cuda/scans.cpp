@@ -11,7 +11,7 @@ result<void> run_scan(const primitives::scan& r, lane& where) {
   return any_order && is_plain_sum(r) ? enqueue_plain_sum(r, where) : enqueue_fixed_scan(r, where);
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations scans_operations([](operation_table& table) {
   add<primitives::scan>(table, run_scan);
 });
 

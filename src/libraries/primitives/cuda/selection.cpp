@@ -5,7 +5,7 @@
 namespace troupe::cuda {
 namespace {
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations selection_operations([](operation_table& table) {
   add<primitives::select>(table, enqueue_select);
   add<primitives::partition>(table, enqueue_partition);
   add<primitives::unique>(table, enqueue_unique);

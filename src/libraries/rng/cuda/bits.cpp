@@ -6,7 +6,7 @@ namespace troupe::cuda {
 
 namespace {
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations bits_operations([](operation_table& table) {
   add<rng::bits>(table, draw_request<rng::bits>);
 });
 

@@ -6,7 +6,7 @@ namespace troupe::cuda {
 
 namespace {
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations continuous_operations([](operation_table& table) {
   add<rng::uniform>(table, draw_request<rng::uniform>);
   add<rng::normal>(table, draw_request<rng::normal>);
   add<rng::log_normal>(table, draw_request<rng::log_normal>);

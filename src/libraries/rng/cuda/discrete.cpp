@@ -20,7 +20,7 @@ result<void> run_discrete(const rng::discrete& r, lane& where, late_failure fail
   return enqueue_weight_check(sums, failure, where);
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations discrete_operations([](operation_table& table) {
   add<rng::integers>(table, draw_request<rng::integers>);
   add<rng::bernoulli>(table, draw_request<rng::bernoulli>);
   add<rng::poisson>(table, draw_request<rng::poisson>);

@@ -21,7 +21,7 @@ result<void> run_permutation(const rng::permutation& r, lane& where) {
   return order.enqueue(r.to, c.shared(), where);
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations permutation_operations([](operation_table& table) {
   add<rng::permutation>(table, run_permutation);
 });
 

@@ -12,7 +12,7 @@
 namespace troupe::cuda {
 namespace {
 
-struct free_memory {
+struct free_rows {
   void operator()(void* held) const noexcept { (void)cudaFree(held); }
 };
 struct free_host_memory {
@@ -23,16 +23,16 @@ struct table {
   rng::generator_type type{};
   std::uint64_t seed = 0;
   std::int64_t dimensions = 0;
-  std::unique_ptr<void, free_host_memory> source;  // pinned: the copy waits for nobody
-  std::unique_ptr<void, free_memory> rows;
+  std::unique_ptr<void, free_host_memory> source;  // pinned, so the copy is asynchronous
+  std::unique_ptr<void, free_rows> rows;
 };
 
-/// What a lane keeps. Ends with the lane, whose stream is drained by then.
-struct attached {
-  std::vector<table> tables;  // the last used is the last
+/// The tables of a lane. They end with the lane, after its stream has drained.
+struct kept_tables {
+  std::vector<table> tables;  // the most recently used is the last
 };
 constexpr std::size_t most_tables = 8;
-constexpr char attachment_key = 0;
+constexpr char tables_key = 0;
 
 bool is_scrambled(rng::generator_type type) noexcept {
   return type == rng::generator_type::scrambled_sobol32 ||
@@ -66,9 +66,9 @@ result<table> make_table(const rng::position& from, std::int64_t dimensions, con
 template <class Integer>
 result<const Integer*> sobol_rows_on(const rng::position& from, std::int64_t dimensions,
                                      lane& where) {
-  std::shared_ptr<void>& place = where.attachment(&attachment_key);
-  if (!place) place = std::make_shared<attached>();
-  auto& tables = static_cast<attached*>(place.get())->tables;
+  std::shared_ptr<void>& place = where.attachment(&tables_key);
+  if (!place) place = std::make_shared<kept_tables>();
+  auto& tables = static_cast<kept_tables*>(place.get())->tables;
   const auto found = std::ranges::find_if(tables, [&](const table& one) {
     return one.type == from.type && one.dimensions >= dimensions &&
            (one.seed == from.seed || !is_scrambled(from.type));
@@ -77,7 +77,7 @@ result<const Integer*> sobol_rows_on(const rng::position& from, std::int64_t dim
     std::rotate(found, found + 1, tables.end());
   } else {
     auto made = TRY(make_table<Integer>(from, dimensions, where));
-    // Freeing waits for the device, so what may still read the table has ended.
+    // Freeing waits for the device, so all kernels that read the table have ended.
     if (tables.size() == most_tables) tables.erase(tables.begin());
     tables.push_back(std::move(made));
   }

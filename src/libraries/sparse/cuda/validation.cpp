@@ -13,7 +13,7 @@ result<void> run_validate(const sparse::validate& r, lane& where, late_failure f
   return c.end();
 }
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations validation_operations([](operation_table& table) {
   add<sparse::validate>(table, run_validate);
 });
 

@@ -4,7 +4,7 @@
 namespace troupe::cuda {
 namespace {
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations combine_operations([](operation_table& table) {
   add<tensors::permute>(table, run_tensors);
   add<tensors::unary>(table, run_tensors);
   add<tensors::binary>(table, run_tensors);

@@ -4,7 +4,7 @@
 namespace troupe::cuda {
 namespace {
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations contract_operations([](operation_table& table) {
   add<tensors::contract>(table, run_tensors);
   add<tensors::einsum>(table, run_tensors);
 });

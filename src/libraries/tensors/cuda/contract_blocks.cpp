@@ -4,7 +4,7 @@
 namespace troupe::cuda {
 namespace {
 
-const plugin_operations operations([](operation_table& table) {
+const plugin_operations contract_blocks_operations([](operation_table& table) {
   add<tensors::contract_blocks>(table, run_tensors);
 });
 
