@@ -138,7 +138,7 @@ inline constexpr vendor_limit graph_order{
         "operands of a graph with a convolution have the channels last; of those with a "
         "product one of the last two extents is contiguous",
     .evidence = "wrong results for other convolutions: 9.14, H100, 2026-11-25",
-    .test = "DnnGraph.OfRandomNodes*"};
+    .test = "DnnGraph.ConvolvesImagesWithTheChannelsFirst"};
 [[nodiscard]] bool accepts_in_graph(const any_tensor& t, bool with_convolution) noexcept;
 
 inline constexpr vendor_limit attention_types{
@@ -207,7 +207,7 @@ inline constexpr vendor_limit attention_bias_of_heads{
     .from = "9.14",
     .condition = "a bias of one score for each head has no gaps",
     .evidence = "heads were read as if they had none: 9.14, H100, 2026-11-25",
-    .test = "DnnAttentionForward.IsTheDefinitionsForRandom*"};
+    .test = "DnnAttentionForward.IsTheDefinitionsForEveryOption"};
 inline constexpr vendor_limit attention_bias_rows{
     .name = "dnn.attention_bias_rows",
     .library = "cuDNN",
