@@ -129,7 +129,7 @@ std::vector<convolution_form> convolution_case::forms() const {
     tried.push_back({.wide = wide});
   }
   tried.push_back({.wide = wide, .staged = true});
-  if (wide) tried.push_back({.wide = true, .staged = true, .widened = true});
+  if (narrow) tried.push_back({.wide = true, .staged = true, .widened = true});
   return tried;
 }
 
@@ -228,6 +228,7 @@ graphs::description convolution_case::graph(const convolution_form& form) const 
     if (target.type != result().type()) target.alignment = well_aligned;  // in workspace
     sums.result = add(std::move(target));
     made.nodes.emplace_back(std::move(sums));
+    if (!limits::cudnn::accepts_engine_71(kind_)) made.barred_engines = {71};
     return made;
   }
   graphs::tensor between = stored;

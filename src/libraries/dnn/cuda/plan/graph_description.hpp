@@ -116,6 +116,8 @@ struct description {
   bool full_precision = false;
   /// Uses engines from cuDNN's fixed list only, not those that its heuristics propose.
   bool without_heuristics = false;
+  /// The numbers of engines that no plan has.
+  std::vector<std::int64_t> barred_engines;
   /// Times this many of the engines that cuDNN proposes and takes the fastest; 0: takes the first.
   int timed = 0;
 };

@@ -69,11 +69,11 @@ struct each_field {
 
 std::uint64_t fingerprint(const description& graph) noexcept {
   const auto& [tensors, nodes, intermediate, compute, deterministic, full_precision,
-               without_heuristics, timed] = graph;
+               without_heuristics, barred_engines, timed] = graph;
   words_mixed all;
   const each_field add{all};
   all.add(tensors.size(), nodes.size(), intermediate, compute, deterministic, full_precision,
-          without_heuristics, timed);
+          without_heuristics, barred_engines, timed);
   for (const tensor& t : tensors)
     add(t);
   for (const node& n : nodes) {
