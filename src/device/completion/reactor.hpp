@@ -1,9 +1,9 @@
 #pragma once
 
+#include "device/completion/quarantine_book.hpp"
 #include "device/completion/taint_watch.hpp"
-#include "device/submission/mailbox.hpp"
-#include "device/submission/record.hpp"
-#include "device/supervision/quarantine_book.hpp"
+#include "device/mailbox/mailbox.hpp"
+#include "device/mailbox/record.hpp"
 #include "os/fork_count.hpp"
 #include "os/unique_fd.hpp"
 #include "wire/layout.hpp"

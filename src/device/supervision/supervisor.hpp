@@ -2,8 +2,8 @@
 
 #include "core/dispatch/program_thread.hpp"
 #include "device/completion/reactor.hpp"
+#include "device/mailbox/mailbox.hpp"
 #include "device/selection/backend_choice.hpp"
-#include "device/submission/mailbox.hpp"
 #include "device/supervision/incarnation.hpp"
 #include "device/supervision/loss/fault_attribution.hpp"
 #include "device/supervision/loss/recovery.hpp"

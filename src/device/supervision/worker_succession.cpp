@@ -2,7 +2,7 @@
 
 #include "core/actor/backoff.hpp"
 #include "device/completion/reactor.hpp"
-#include "device/submission/mailbox.hpp"
+#include "device/mailbox/mailbox.hpp"
 #include "device/supervision/loss/recovery.hpp"
 
 #include <troupe/device/fork_server.hpp>

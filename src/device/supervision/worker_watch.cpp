@@ -1,7 +1,7 @@
 #include "device/supervision/worker_watch.hpp"
 
 #include "device/completion/reactor.hpp"
-#include "device/submission/operands.hpp"
+#include "device/mailbox/operands.hpp"
 
 #include <fmt/format.h>
 

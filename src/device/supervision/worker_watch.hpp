@@ -1,6 +1,6 @@
 #pragma once
 
-#include "device/submission/record.hpp"
+#include "device/mailbox/record.hpp"
 #include "device/supervision/incarnation.hpp"
 #include "device/supervision/loss/recovery.hpp"
 #include "device/supervision/supervisor_environment.hpp"

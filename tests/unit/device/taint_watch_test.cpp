@@ -1,6 +1,6 @@
 #include "device/completion/taint_watch.hpp"
 
-#include "device/submission/operands.hpp"
+#include "device/mailbox/operands.hpp"
 
 #include <gtest/gtest.h>
 

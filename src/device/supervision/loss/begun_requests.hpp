@@ -1,7 +1,7 @@
 #pragma once
 
-#include "device/submission/operands.hpp"
-#include "device/submission/record.hpp"
+#include "device/mailbox/operands.hpp"
+#include "device/mailbox/record.hpp"
 #include "device/supervision/loss/recovery.hpp"
 #include "wire/layout.hpp"
 

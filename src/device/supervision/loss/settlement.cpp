@@ -1,8 +1,8 @@
 #include "device/supervision/loss/settlement.hpp"
 
 #include "device/completion/reactor.hpp"
-#include "device/submission/mailbox.hpp"
-#include "device/submission/operands.hpp"
+#include "device/mailbox/mailbox.hpp"
+#include "device/mailbox/operands.hpp"
 #include "device/supervision/loss/begun_requests.hpp"
 #include "device/supervision/loss/exit_cause.hpp"
 

@@ -2,9 +2,9 @@
 
 #include "base/spin_wait.hpp"
 #include "core/dispatch/deferred_continuations.hpp"
-#include "device/submission/device_core.hpp"
-#include "device/submission/operands.hpp"
-#include "device/submission/request_trace.hpp"
+#include "device/local/local_device.hpp"
+#include "device/local/request_trace.hpp"
+#include "device/mailbox/operands.hpp"
 #include "request/description/text.hpp"
 #include "wire/codec.hpp"
 
@@ -25,19 +25,20 @@ using stop_callback = std::stop_callback<std::function<void()>>;
 // without waiters frees its slots without another thread.
 constexpr std::uint64_t requests_per_look = 32;
 
-wire::end_mark mark_for(bool awaited, bool has_own_limit, device_core::next_in_lane next) noexcept {
+wire::end_mark mark_for(bool awaited, bool has_own_limit,
+                        local_device::next_in_lane next) noexcept {
   if (has_own_limit) return wire::end_mark::apart;
   if (!awaited) return wire::end_mark::shared;
-  const bool aside = next == device_core::next_in_lane::follows;
+  const bool aside = next == local_device::next_in_lane::follows;
   return aside ? wire::end_mark::aside : wire::end_mark::own;
 }
 
 }  // namespace
 
 /// Gives the slot back unless it is filled, also if a request's own description or check throws.
-class device_core::unsent_slot {
+class local_device::unsent_slot {
  public:
-  unsent_slot(device_core& core, std::uint16_t slot) noexcept : core_(&core), slot_(slot) {}
+  unsent_slot(local_device& core, std::uint16_t slot) noexcept : core_(&core), slot_(slot) {}
   unsent_slot(const unsent_slot&) = delete;
   unsent_slot& operator=(const unsent_slot&) = delete;
   ~unsent_slot() { give_back(); }
@@ -48,17 +49,16 @@ class device_core::unsent_slot {
   void is_filled() noexcept { core_ = nullptr; }
 
  private:
-  device_core* core_;
+  local_device* core_;
   std::uint16_t slot_;
 };
 
-auto device_core::send_held(const request_type& type, const void* request,
-                            const request_options& options, std::uint8_t lane, completion&& done,
-                            if_full full, next_in_lane next, wire::hold held)
+auto local_device::send(const request_type& type, const void* request,
+                        const request_options& options, completion&& done, manner how)
     -> result<sent_request> {
   std::optional<request_trace> trace;
   if (config_.tracer) [[unlikely]]
-    trace.emplace(config_.tracer, type, ordinal_, supervisor_->generation(), lane);
+    trace.emplace(config_.tracer, type, ordinal_, supervisor_->generation(), how.lane);
   const auto refuse = [&](error why) -> result<sent_request> {
     why.device = ordinal_;
     why.generation = supervisor_->generation();
@@ -91,14 +91,14 @@ auto device_core::send_held(const request_type& type, const void* request,
   if (!taken) [[unlikely]] {
     // Validate first: an invalid request must not wait for a slot.
     if (auto valid = type.validate(request); !valid) return refuse(std::move(valid).error());
-    auto awaited = await_capacity(until, [this] { return requests_->take_slot(); }, full);
+    auto awaited = await_capacity(until, [this] { return requests_->take_slot(); }, how.full);
     if (!awaited) return refuse(std::move(awaited).error());
     taken = *awaited;
   }
   const std::uint16_t slot = *taken;
   unsent_slot unsent(*this, slot);
   completions_->at(slot).is_exempt = !options.quarantine;
-  if (auto filled = fill(slot, type, request, until, full, held); !filled) {
+  if (auto filled = fill(slot, type, request, until, how.full, how.as); !filled) {
     unsent.give_back();
     return refuse(std::move(filled).error());
   }
@@ -106,7 +106,7 @@ auto device_core::send_held(const request_type& type, const void* request,
 
   record& r = completions_->at(slot);
   r.type = &type;
-  r.lane = lane;
+  r.lane = how.lane;
   r.answered = false;
   r.started = false;
   r.called = false;
@@ -117,7 +117,7 @@ auto device_core::send_held(const request_type& type, const void* request,
   if (trace) [[unlikely]]
     done = std::move(*trace).sent(*completions_, std::move(done));
   requests_->header(slot).mark =
-      mark_for(static_cast<bool>(done), options.run_limit.has_value(), next);
+      mark_for(static_cast<bool>(done), options.run_limit.has_value(), how.next);
   r.done = std::move(done);
   r.deadline_ns = until ? std::chrono::nanoseconds(until->time_since_epoch()).count() : 0;
   requests_->header(slot).deadline_ns = r.deadline_ns;
@@ -126,7 +126,7 @@ auto device_core::send_held(const request_type& type, const void* request,
   const bool cancellable = options.stop.stop_possible();
 
   // From here on the record belongs to the holder of the reactor's role.
-  const std::uint64_t ticket = requests_->publish(slot, lane, &r.on_its_way);
+  const std::uint64_t ticket = requests_->publish(slot, how.lane, &r.on_its_way);
   if (deadline_ns != 0) supervisor_->schedule_check(deadline_ns);
   if (options.run_limit) supervisor_->note_run_limit(*options.run_limit);
   supervisor_->note_busy();
@@ -156,7 +156,7 @@ auto device_core::send_held(const request_type& type, const void* request,
 }
 
 // Returns the reason if the device does not take requests of this type.
-inline std::optional<error> device_core::not_enabled(const request_type& type) const {
+inline std::optional<error> local_device::not_enabled(const request_type& type) const {
   if (!config_.fault_injection && type.name.starts_with("fault.")) [[unlikely]] {
     return error{.code = errc::unsupported,
                  .message = "the device was made without fault_injection"};
@@ -172,7 +172,7 @@ inline std::optional<error> device_core::not_enabled(const request_type& type) c
 
 // Waits until `take` returns a value: a slot, or heap space for a long request.
 template <class Take>
-auto device_core::await_capacity(deadline until, Take&& take, if_full full)
+auto local_device::await_capacity(deadline until, Take&& take, if_full full)
     -> result<typename decltype(take())::value_type> {
   detail::spin_wait spin(completions_->spins());
   for (bool given_way = false;;) {
@@ -206,8 +206,8 @@ auto device_core::await_capacity(deadline until, Take&& take, if_full full)
   }
 }
 
-result<void> device_core::fill(std::uint16_t slot, const request_type& type, const void* request,
-                               deadline until, if_full full, wire::hold held) {
+result<void> local_device::fill(std::uint16_t slot, const request_type& type, const void* request,
+                                deadline until, if_full full, sent_as as) {
   record& r = completions_->at(slot);
   wire::slot_header& header = requests_->header(slot);
   // Read this before checking the operands: later taints are checked again.
@@ -263,7 +263,8 @@ result<void> device_core::fill(std::uint16_t slot, const request_type& type, con
   header.memory_version = supervisor_->memory_version();
   header.payload_bytes = static_cast<std::uint32_t>(*bytes);
   header.revoked.store(0, std::memory_order_relaxed);
-  header.held.store(held, std::memory_order_relaxed);
+  header.held.store(as == sent_as::open ? wire::hold::none : wire::hold::until_opened,
+                    std::memory_order_relaxed);
   quarantine_book& quarantine = completions_->quarantine();
   r.on_trial = false;
   r.identity = 0;
@@ -284,8 +285,8 @@ result<void> device_core::fill(std::uint16_t slot, const request_type& type, con
 }
 
 // `bytes` is the encoded request, whether it is in the mailbox already or not.
-result<void> device_core::check(const request_type& type, const void* request,
-                                std::span<const std::byte> bytes) {
+result<void> local_device::check(const request_type& type, const void* request,
+                                 std::span<const std::byte> bytes) {
   // Below this size, checking is as fast as looking it up.
   constexpr std::size_t least_bytes = 64;
   if (bytes.size() < least_bytes) return type.validate(request);
@@ -296,7 +297,7 @@ result<void> device_core::check(const request_type& type, const void* request,
   return valid;
 }
 
-void device_core::abandon_slot(std::uint16_t slot) noexcept {
+void local_device::abandon_slot(std::uint16_t slot) noexcept {
   record& r = completions_->at(slot);
   r.on_its_way.store(false, std::memory_order_release);
   r.operands.clear();

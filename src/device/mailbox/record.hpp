@@ -30,6 +30,9 @@ using detail::completion;
   return type.id == request_type_of<lane::map>().id;
 }
 
+/// A request that was running in this many lost workers is not run again.
+inline constexpr int poisonous_kills = 2;
+
 /// A tensor of a request in flight; the request keeps it alive.
 struct kept_operand {
   detail::buffer_ref buffer;

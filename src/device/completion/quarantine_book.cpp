@@ -1,6 +1,4 @@
-#include "device/supervision/quarantine_book.hpp"
-
-#include "device/supervision/loss/recovery.hpp"
+#include "device/completion/quarantine_book.hpp"
 
 #include <fmt/format.h>
 
@@ -120,9 +118,9 @@ bool quarantine_book::forgive(std::uint64_t identity) {
   return std::erase_if(suspects_, [&](const suspect& s) { return s.what.id == identity; }) > 0;
 }
 
-void quarantine_book::forgive_all() {
+bool quarantine_book::forgive_all() {
   const std::lock_guard lock(mutex_);
-  suspects_.clear();
+  return !std::exchange(suspects_, {}).empty();
 }
 
 quarantine_book::suspect* quarantine_book::find(std::uint64_t identity) {
