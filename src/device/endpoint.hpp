@@ -70,7 +70,7 @@ class device_endpoint {
   /// How many requests may wait or run at once.
   [[nodiscard]] virtual std::uint32_t capacity() const noexcept = 0;
   /// Completes the futures of requests.
-  [[nodiscard]] virtual completion_driver& driver() noexcept = 0;
+  [[nodiscard]] completion_driver& driver() const noexcept { return *driver_; }
 
   /// The lanes of a library, chosen by the device's policy, and its name, which lives as long as
   /// they do.
@@ -141,6 +141,13 @@ class device_endpoint {
   virtual bool drain(std::chrono::nanoseconds timeout) = 0;
   virtual void stop(error reason) = 0;
   [[nodiscard]] virtual result<void> restart() = 0;
+
+ protected:
+  /// Once, before the device is shared.
+  void set_driver(completion_driver& driver) noexcept { driver_ = &driver; }
+
+ private:
+  completion_driver* driver_ = nullptr;
 };
 
 }  // namespace troupe

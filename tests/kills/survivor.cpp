@@ -170,9 +170,10 @@ void survivor::sleep_until_told() {
   executioner::note(executioner::scene::waiting);
   reactor& completions = program_.core().completions();
   completions.continuation_attached();
-  if (!completions.try_take_role()) return break_with("somebody else has the role");
-  const bool sleeps = completions.announce_sleep() && completions.in_flight_count() > 0;
-  completions.leave_role();
+  std::optional<role> held = role::try_take(completions);
+  if (!held) return break_with("somebody else has the role");
+  const bool sleeps = completions.announce_sleep(*held) && completions.in_flight_count(*held) > 0;
+  held.reset();
   const auto pid = program_.core().supervision().worker_pid();
   if (!sleeps || !pid) return turn();
   const os::unique_fd end(static_cast<int>(::syscall(SYS_pidfd_open, *pid, 0)));
@@ -196,10 +197,10 @@ void survivor::come_to_rest() {
   for (bool busy = true; busy && wrong_.empty();) {
     turn();
     if (clock::now() > give_up) break_with("requests are in flight for ever");
-    if (!completions.try_take_role()) return break_with("somebody else has the role");
-    completions.poll();
-    busy = completions.in_flight_count() > 0;
-    completions.leave_role();
+    const std::optional<role> held = role::try_take(completions);
+    if (!held) return break_with("somebody else has the role");
+    completions.poll(*held);
+    busy = completions.in_flight_count(*held) > 0;
   }
   for (const request& r : since_rest_) {
     judge(r);

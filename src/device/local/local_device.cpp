@@ -198,6 +198,7 @@ result<void> local_device::build(chosen_backend backend, supervisor_environment&
   auto wakes = std::make_shared<os::unique_fd>(*std::move(event));
   completions_ =
       reactor::create(requests_, wakes, device_memory_, host_memory_, config_.quarantine);
+  set_driver(*completions_);
   completions_->on_failure(
       [this](std::uint16_t slot, error& failure) { complete_error(slot, failure); });
   completions_->on_outcome(
@@ -278,20 +279,22 @@ void local_device::complete_error(std::uint16_t slot, error& failure) {
 future<bool> local_device::cancel(sent_request one) {
   promise<bool> answer;
   future<bool> cancelled = answer.get_future();
-  supervisor_->execute([this, one, answer = std::move(answer)]() mutable {
-    completions_->take_role();
-    completions_->poll();
-    const record& r = completions_->at(one.slot);
-    const bool can_be = r.in_flight && r.ticket == one.ticket && !r.answered &&
-                        completions_->started(r.lane) < r.place;
-    if (can_be) {
-      completions_->answer_early(
-          one.slot, {.code = errc::cancelled, .message = "cancelled before it was run"});
-    }
-    completions_->leave_role();
-    answer.set_value(can_be);
-  });
+  supervisor_->execute(
+      [this, one, answer = std::move(answer)]() mutable { answer.set_value(cancel_at_once(one)); });
   return cancelled;
+}
+
+bool local_device::cancel_at_once(sent_request one) {
+  const role held(*completions_);
+  completions_->poll(held);
+  const record& r = completions_->at(one.slot);
+  const bool can_be = r.now == record::stage::in_flight && r.ticket == one.ticket &&
+                      completions_->started(held, r.lane) < r.place;
+  if (can_be) {
+    completions_->answer_early(held, one.slot,
+                               {.code = errc::cancelled, .message = "cancelled before it was run"});
+  }
+  return can_be;
 }
 
 device_endpoint::library_lanes local_device::lanes_of(std::string_view library) {
@@ -302,12 +305,6 @@ device_endpoint::library_lanes local_device::lanes_of(std::string_view library) 
 std::uint8_t local_device::lane_for(const request_type& type) {
   if (const auto lane = lanes_.known(type)) return *lane;
   return completions_->is_copy() ? std::uint8_t{0} : lanes_.remember(type);
-}
-
-bool local_device::would_wait() noexcept {
-  if (config_.full != when_full::wait || requests_->has_free_slot()) return false;
-  completions_->try_poll();  // as a sender does, before it waits
-  return !requests_->has_free_slot();
 }
 
 bool local_device::forgive(std::optional<std::uint64_t> request) {

@@ -6,6 +6,7 @@
 #include "device/local/device_guard.hpp"
 #include "device/local/device_lanes.hpp"
 #include "device/local/ending_devices.hpp"
+#include "device/local/prepared_request.hpp"
 #include "device/mailbox/mailbox.hpp"
 #include "device/mailbox/valid_requests.hpp"
 #include "device/supervision/supervisor.hpp"
@@ -15,6 +16,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -22,6 +24,8 @@
 #include <vector>
 
 namespace troupe {
+
+class outgoing_operands;
 
 /// A device of this machine, behind which workers come and go. Owns the mailbox, the memory, the
 /// reactor and the supervisor, and joins them; sends requests.
@@ -39,10 +43,17 @@ class local_device final : public device_endpoint {
   result<sent_request> send(const request_type& type, const void* request,
                             const request_options& options, completion&& done, manner how) override;
   void open(std::uint16_t slot) noexcept override { requests_->open(slot); }
+  /// The first phase of sending: everything that can refuse the request. A request for several
+  /// devices is prepared on all of them before it is published on any.
+  ///
+  /// Until it is published or dropped, freezes and thaws of this device wait.
+  [[nodiscard]] result<prepared_request> prepare(const request_type& type, const void* request,
+                                                 const request_options& options, manner how);
+  /// The second phase: the request gets its place in the order. Cannot fail.
+  sent_request publish(prepared_request&& made, completion&& done) noexcept;
   [[nodiscard]] future<bool> cancel(sent_request one) override;
   [[nodiscard]] bool would_wait() noexcept override;
   [[nodiscard]] std::uint32_t capacity() const noexcept override { return requests_->capacity(); }
-  [[nodiscard]] completion_driver& driver() noexcept override { return *completions_; }
   [[nodiscard]] library_lanes lanes_of(std::string_view library) override;
   [[nodiscard]] library_lanes new_lanes_of(std::string_view library, int n) override {
     return lanes_.make(library, n);
@@ -107,8 +118,8 @@ class local_device final : public device_endpoint {
   [[nodiscard]] reactor& completions() noexcept { return *completions_; }
 
  private:
+  friend class prepared_request;
   using deadline = std::optional<std::chrono::steady_clock::time_point>;
-  class unsent_slot;
 
   /// Frees the device: immediately, or on a thread of its own if a continuation holds the last
   /// reference, because the device's thread runs that continuation or waits for it, and the
@@ -119,15 +130,35 @@ class local_device final : public device_endpoint {
                std::shared_ptr<memory_pool> host_memory) noexcept;
 
   [[nodiscard]] result<void> build(chosen_backend backend, supervisor_environment& environment);
-  [[nodiscard]] std::optional<error> not_enabled(const request_type& type) const;
-  template <class Take>
-  [[nodiscard]] auto await_capacity(deadline until, Take&& take, if_full full)
-      -> result<typename decltype(take())::value_type>;
-  [[nodiscard]] result<void> fill(std::uint16_t slot, const request_type& type, const void* request,
-                                  deadline until, if_full full, sent_as as);
+  [[nodiscard]] result<void> make_ready(prepared_request& made, const request_type& type,
+                                        const void* request, const request_options& options,
+                                        manner how);
+  void note_rare(prepared_request& made, const request_type& type, const request_options& options,
+                 manner how) const;
+  [[nodiscard]] result<void> fill(prepared_request& made, const request_type& type,
+                                  const void* request, const request_options& options, manner how);
+  [[nodiscard]] std::optional<error> not_taken(const request_type& type,
+                                               const request_options& options) const;
+  [[nodiscard]] result<void> write(prepared_request& made, const request_type& type,
+                                   const void* request, deadline until, if_full full);
+  [[nodiscard]] result<std::size_t> encode_after_others(record& r, const request_type& type,
+                                                        const void* request,
+                                                        std::span<std::byte> to,
+                                                        outgoing_operands& operands);
   [[nodiscard]] result<void> check(const request_type& type, const void* request,
                                    std::span<const std::byte> bytes);
+  [[nodiscard]] result<void> admit(std::uint16_t slot);
+  sent_request publish_now(prepared_request& made, completion&& done) noexcept;
   void abandon_slot(std::uint16_t slot) noexcept;
+  void cancel_on_stop(sent_request sent, const std::stop_token& stop);
+  [[nodiscard]] bool cancel_at_once(sent_request one);
+
+  /// Waits until `take` has taken a slot, or heap space for a long request.
+  [[nodiscard]] result<void> await_capacity(deadline until, if_full full,
+                                            const std::function<bool()>& take);
+  [[nodiscard]] result<void> take_heap(std::uint16_t slot, std::size_t bytes, deadline until,
+                                       if_full full);
+
   template <class Use>
   void with_request(std::uint16_t slot, Use&& use) const;
   void complete_error(std::uint16_t slot, error& failure);

@@ -1,15 +1,13 @@
-// Sends a request: validation, slot, encoding, ticket.
+// Sends a request in two phases: all that can refuse it, then its place in the order.
 
-#include "base/spin_wait.hpp"
+#include "base/short_of_memory.hpp"
 #include "core/dispatch/deferred_continuations.hpp"
 #include "device/local/local_device.hpp"
-#include "device/local/request_trace.hpp"
 #include "device/mailbox/operands.hpp"
 #include "request/description/text.hpp"
 #include "wire/codec.hpp"
 
 #include <fmt/format.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <functional>
@@ -26,137 +24,133 @@ using stop_callback = std::stop_callback<std::function<void()>>;
 constexpr std::uint64_t requests_per_look = 32;
 
 wire::end_mark mark_for(bool awaited, bool has_own_limit,
-                        local_device::next_in_lane next) noexcept {
+                        device_endpoint::next_in_lane next) noexcept {
   if (has_own_limit) return wire::end_mark::apart;
   if (!awaited) return wire::end_mark::shared;
-  const bool aside = next == local_device::next_in_lane::follows;
+  const bool aside = next == device_endpoint::next_in_lane::follows;
   return aside ? wire::end_mark::aside : wire::end_mark::own;
+}
+
+// Writes the bytes of a request, and adds its operands to the record.
+result<std::size_t> encode(record& r, const request_type& type, const void* request,
+                           std::span<std::byte> to, outgoing_operands& operands) {
+  r.operands.clear();
+  r.on_its_way.store(true, std::memory_order_seq_cst);
+  return wire::encode(type, request, to, operands);
 }
 
 }  // namespace
 
-/// Gives the slot back unless it is filled, also if a request's own description or check throws.
-class local_device::unsent_slot {
- public:
-  unsent_slot(local_device& core, std::uint16_t slot) noexcept : core_(&core), slot_(slot) {}
-  unsent_slot(const unsent_slot&) = delete;
-  unsent_slot& operator=(const unsent_slot&) = delete;
-  ~unsent_slot() { give_back(); }
-
-  void give_back() noexcept {
-    if (core_ != nullptr) std::exchange(core_, nullptr)->abandon_slot(slot_);
-  }
-  void is_filled() noexcept { core_ = nullptr; }
-
- private:
-  local_device* core_;
-  std::uint16_t slot_;
-};
+void prepared_request::drop() noexcept { std::exchange(device_, nullptr)->abandon_slot(slot_); }
 
 auto local_device::send(const request_type& type, const void* request,
                         const request_options& options, completion&& done, manner how)
     -> result<sent_request> {
-  std::optional<request_trace> trace;
-  if (config_.tracer) [[unlikely]]
-    trace.emplace(config_.tracer, type, ordinal_, supervisor_->generation(), how.lane);
-  const auto refuse = [&](error why) -> result<sent_request> {
-    why.device = ordinal_;
-    why.generation = supervisor_->generation();
-    if (why.request.empty()) why.request = print(type, request);
-    refused_.fetch_add(1, std::memory_order_relaxed);
-    if (trace) trace->refused(why);
+  prepared_request made;
+  if (auto ready = make_ready(made, type, request, options, how); !ready) [[unlikely]] {
+    error why = std::move(ready).error();
     if (done) {
       error copy = why;
       done(nullptr, &copy);
     }
     return why;
-  };
-  if (supervisor_->gone()) [[unlikely]]
-    return refuse(supervisor_->stop_reason());
-  if (completions_->is_copy()) [[unlikely]]
-    return refuse(reactor::copy_error());
-  if (auto why = not_enabled(type)) [[unlikely]]
-    return refuse(std::move(*why));
-  if (options.run_limit && *options.run_limit <= std::chrono::nanoseconds::zero()) [[unlikely]] {
-    return refuse(
-        {.code = errc::invalid_argument,
-         .message = fmt::format("request_options::run_limit must be positive; it is {} ns",
-                                options.run_limit->count())});
   }
+  const sent_request sent = publish_now(made, std::move(done));
+  // Do not poll inside a continuation: it would run more continuations, without end.
+  if (sent.ticket % requests_per_look == 0 && !detail::deferred_continuations::mine().is_busy()) {
+    completions_->try_poll();
+  }
+  return sent;
+}
+
+result<prepared_request> local_device::prepare(const request_type& type, const void* request,
+                                               const request_options& options, manner how) {
+  prepared_request made;
+  if (auto ready = make_ready(made, type, request, options, how); !ready) {
+    return std::move(ready).error();
+  }
+  return made;
+}
+
+result<void> local_device::make_ready(prepared_request& made, const request_type& type,
+                                      const void* request, const request_options& options,
+                                      manner how) {
+  if (config_.tracer || options.run_limit || options.stop.stop_possible()) [[unlikely]] {
+    note_rare(made, type, options, how);
+  }
+  auto filled = fill(made, type, request, options, how);
+  if (filled) [[likely]]
+    return filled;
+  if (made.device_ != nullptr) made.drop();
+  error& why = filled.error();
+  why.device = ordinal_;
+  why.generation = supervisor_->generation();
+  if (why.request.empty()) why.request = print(type, request);
+  refused_.fetch_add(1, std::memory_order_relaxed);
+  if (made.rare_ && made.rare_->trace) made.rare_->trace->refused(why);
+  return filled;
+}
+
+void local_device::note_rare(prepared_request& made, const request_type& type,
+                             const request_options& options, manner how) const {
+  made.rare_ = std::make_unique<prepared_request::rare>();
+  made.rare_->has_run_limit = options.run_limit.has_value();
+  made.rare_->stop = options.stop;
+  if (!config_.tracer) return;
+  made.rare_->trace = std::make_unique<request_trace>(config_.tracer, type, ordinal_,
+                                                      supervisor_->generation(), how.lane);
+}
+
+// Takes a slot, and writes the request and its record.
+[[gnu::always_inline]] inline result<void> local_device::fill(prepared_request& made,
+                                                              const request_type& type,
+                                                              const void* request,
+                                                              const request_options& options,
+                                                              manner how) {
+  if (auto why = not_taken(type, options)) [[unlikely]]
+    return *std::move(why);
   deadline until;
   if (options.deadline) {
     until = detail::deadline_after(supervisor_->current_time(), *options.deadline);
   }
-  std::optional<std::uint16_t> taken = requests_->take_slot();
-  if (!taken) [[unlikely]] {
+  std::optional<std::uint16_t> slot = requests_->take_slot();
+  if (!slot) [[unlikely]] {
     // Validate first: an invalid request must not wait for a slot.
-    if (auto valid = type.validate(request); !valid) return refuse(std::move(valid).error());
-    auto awaited = await_capacity(until, [this] { return requests_->take_slot(); }, how.full);
-    if (!awaited) return refuse(std::move(awaited).error());
-    taken = *awaited;
+    if (auto valid = type.validate(request); !valid) return valid;
+    const auto take = [&] { return (slot = requests_->take_slot()).has_value(); };
+    if (auto taken = await_capacity(until, how.full, take); !taken) return taken;
   }
-  const std::uint16_t slot = *taken;
-  unsent_slot unsent(*this, slot);
-  completions_->at(slot).is_exempt = !options.quarantine;
-  if (auto filled = fill(slot, type, request, until, how.full, how.as); !filled) {
-    unsent.give_back();
-    return refuse(std::move(filled).error());
-  }
-  unsent.is_filled();
+  made.device_ = this;
+  made.slot_ = *slot;
+  made.next_ = how.next;
 
-  record& r = completions_->at(slot);
-  r.type = &type;
-  r.lane = how.lane;
-  r.answered = false;
-  r.started = false;
-  r.called = false;
-  r.interrupted = false;
-  r.withdrawn = false;
-  r.kills = 0;
-  r.outside_kills = 0;
-  if (trace) [[unlikely]]
-    done = std::move(*trace).sent(*completions_, std::move(done));
-  requests_->header(slot).mark =
-      mark_for(static_cast<bool>(done), options.run_limit.has_value(), how.next);
-  r.done = std::move(done);
+  record& r = completions_->at(*slot);
+  wire::slot_header& header = requests_->header(*slot);
+  r.renew(type, how.lane);
   r.deadline_ns = until ? std::chrono::nanoseconds(until->time_since_epoch()).count() : 0;
-  requests_->header(slot).deadline_ns = r.deadline_ns;
   r.run_limit_ns = options.run_limit.value_or(config_.run_limit).count();
-  const std::int64_t deadline_ns = r.deadline_ns;
-  const bool cancellable = options.stop.stop_possible();
-
-  // From here on the record belongs to the holder of the reactor's role.
-  const std::uint64_t ticket = requests_->publish(slot, how.lane, &r.on_its_way);
-  if (deadline_ns != 0) supervisor_->schedule_check(deadline_ns);
-  if (options.run_limit) supervisor_->note_run_limit(*options.run_limit);
-  supervisor_->note_busy();
-  if (cancellable) {
-    supervisor_->execute([this, slot, ticket, stop = options.stop] {
-      // On the device thread and with the role, the record may be read again.
-      completions_->take_role();
-      completions_->poll();
-      record& sent = completions_->at(slot);
-      if (sent.in_flight && sent.ticket == ticket && !sent.answered) {
-        sent.stop = std::make_unique<stop_callback>(
-            stop, [this, slot, ticket] { (void)cancel({slot, ticket}); });
-      }
-      completions_->leave_role();
-    });
+  header.operation = type.id;
+  header.deadline_ns = r.deadline_ns;
+  header.revoked.store(0, std::memory_order_relaxed);
+  header.held.store(how.as == sent_as::open ? wire::hold::none : wire::hold::until_opened,
+                    std::memory_order_relaxed);
+  if (auto written = write(made, type, request, until, how.full); !written) return written;
+  // After the operands are checked: their memory is mapped by this count of changes.
+  header.memory_version = supervisor_->memory_version();
+  if (!options.quarantine) r.quarantine = record::trial::is_exempt;
+  if (completions_->quarantine().counts()) [[unlikely]] {
+    return admit(*slot);
   }
-  // Do not poll inside a continuation: it would run more continuations, without end.
-  if (ticket % requests_per_look == 0 && !detail::deferred_continuations::mine().is_busy()) {
-    completions_->try_poll();
-  }
-  // The device may have ended since the check above. A request published after its end has no
-  // owner, so fail it here. Two fences order the two: the one that wakes the worker, and one in the
-  // supervisor.
-  if (supervisor_->gone()) [[unlikely]]
-    supervisor_->fail_latecomers();
-  return sent_request{slot, ticket};
+  return {};
 }
 
-// Returns the reason if the device does not take requests of this type.
-inline std::optional<error> local_device::not_enabled(const request_type& type) const {
+// Returns the reason if the device does not take such a request, or none at all.
+[[gnu::always_inline]] inline std::optional<error> local_device::not_taken(
+    const request_type& type, const request_options& options) const {
+  if (supervisor_->gone()) [[unlikely]]
+    return supervisor_->stop_reason();
+  if (completions_->is_copy()) [[unlikely]]
+    return reactor::copy_error();
   if (!config_.fault_injection && type.name.starts_with("fault.")) [[unlikely]] {
     return error{.code = errc::unsupported,
                  .message = "the device was made without fault_injection"};
@@ -167,126 +161,59 @@ inline std::optional<error> local_device::not_enabled(const request_type& type) 
         .code = errc::library_missing,
         .message = fmt::format("library {} is not enabled on this device", type.library())};
   }
+  if (options.run_limit && *options.run_limit <= std::chrono::nanoseconds::zero()) [[unlikely]] {
+    return error{.code = errc::invalid_argument,
+                 .message = fmt::format("request_options::run_limit must be positive; it is {} ns",
+                                        options.run_limit->count())};
+  }
   return std::nullopt;
 }
 
-// Waits until `take` returns a value: a slot, or heap space for a long request.
-template <class Take>
-auto local_device::await_capacity(deadline until, Take&& take, if_full full)
-    -> result<typename decltype(take())::value_type> {
-  detail::spin_wait spin(completions_->spins());
-  for (bool given_way = false;;) {
-    completions_->try_poll();
-    // Check this before taking the slots that the device's end frees.
-    if (supervisor_->gone()) return supervisor_->stop_reason();
-    if (auto taken = take()) return *taken;
-    // Actors stop before devices, so an actor may still be waiting here at shutdown.
-    if (guards_ && guards_->home_is_forced()) {
-      return error{.code = errc::device_stopped, .message = "its system shuts down"};
-    }
-    if (config_.full == when_full::reject && full != if_full::wait) {
-      // A sender that retries in a loop may occupy the very processor that the worker needs.
-      if (!std::exchange(given_way, true)) {
-        ::sched_yield();
-        continue;
-      }
-      return error{.code = errc::mailbox_full,
-                   .message = fmt::format("the mailbox is full: {} requests are waiting or running "
-                                          "(device_config::mailbox_capacity)",
-                                          requests_->capacity())};
-    }
-    if (until && supervisor_->current_time() >= *until) {
-      return error{
-          .code = errc::deadline_exceeded,
-          .message = "the deadline passed while the request waited for space in the mailbox"};
-    }
-    if (spin.step()) continue;
-    detail::deferred_continuations::mine().pause_until(std::chrono::steady_clock::now() +
-                                                       std::chrono::microseconds(50));
-  }
-}
-
-result<void> local_device::fill(std::uint16_t slot, const request_type& type, const void* request,
-                                deadline until, if_full full, sent_as as) {
-  record& r = completions_->at(slot);
-  wire::slot_header& header = requests_->header(slot);
+// Writes the bytes of a request, checks it, and keeps its operands.
+[[gnu::always_inline]] inline result<void> local_device::write(prepared_request& made,
+                                                               const request_type& type,
+                                                               const void* request, deadline until,
+                                                               if_full full) {
+  record& r = completions_->at(made.slot_);
   // Read this before checking the operands: later taints are checked again.
   r.taint_changes = completions_->taints().changes();
-  r.watched = false;
   outgoing_operands operands(*device_memory_, *host_memory_, r.operands);
-  const auto encode = [&](std::span<std::byte> to) {
-    r.operands.clear();
-    r.on_its_way.store(true, std::memory_order_seq_cst);
-    return wire::encode(type, request, to, operands);
-  };
-  const auto encode_to = [&](std::span<std::byte> to) {
-    auto bytes = encode(to);
-    if (bytes || bytes.error().code != errc::tainted_buffer) return bytes;
-    // An earlier request of this very thread may overwrite it, and not be taken up yet.
-    r.on_its_way.store(false, std::memory_order_release);
-    completions_->catch_up();
-    return encode(to);
-  };
-  auto bytes = encode_to(requests_->payload(slot));
-  const bool fits = bytes && *bytes <= wire::slot_payload_bytes;
-  const std::span<const std::byte> sent = requests_->payload(slot).first(fits ? *bytes : 0);
-  if (auto valid = check(type, request, sent); !valid) return valid;
+  const std::span<std::byte> payload = requests_->payload(made.slot_);
+  auto bytes = encode(r, type, request, payload, operands);
+  if (!bytes && bytes.error().code == errc::tainted_buffer) [[unlikely]]
+    bytes = encode_after_others(r, type, request, payload, operands);
+  const bool fits = bytes && *bytes <= payload.size();
+  if (auto valid = check(type, request, payload.first(fits ? *bytes : 0)); !valid) return valid;
   if (!bytes) return std::move(bytes).error();
-  if (*bytes > wire::slot_payload_bytes) {
-    if (*bytes > requests_->heap_bytes()) {
-      return error{.code = errc::size_overflow,
-                   .message = fmt::format(
-                       "the request needs {} bytes, but device_config::mailbox_bytes is {}", *bytes,
-                       requests_->heap_bytes())};
-    }
+  if (!fits) [[unlikely]] {
     // A request that waits for space holds up no other one: its operands are checked again below.
     r.on_its_way.store(false, std::memory_order_release);
-    r.heap = requests_->take_heap(*bytes);
-    if (!r.heap) {
-      auto piece = await_capacity(until, [&] { return requests_->take_heap(*bytes); }, full);
-      if (!piece) {
-        error why = std::move(piece).error();
-        if (why.code == errc::mailbox_full) {
-          why.message = fmt::format(
-              "the mailbox is full: the request needs {} bytes, and mailbox_bytes ({}) is in use",
-              *bytes, requests_->heap_bytes());
-        }
-        return why;
-      }
-      r.heap = *piece;
+    if (auto taken = take_heap(made.slot_, *bytes, until, full); !taken) return taken;
+    auto again = encode(r, type, request, requests_->heap(*r.heap), operands);
+    if (!again && again.error().code == errc::tainted_buffer) {
+      again = encode_after_others(r, type, request, requests_->heap(*r.heap), operands);
     }
-    header.spill_offset = r.heap->offset;
-    auto again = encode_to(requests_->heap(*r.heap));
     if (!again) return std::move(again).error();
   }
-  header.operation = type.id;
-  header.memory_version = supervisor_->memory_version();
-  header.payload_bytes = static_cast<std::uint32_t>(*bytes);
-  header.revoked.store(0, std::memory_order_relaxed);
-  header.held.store(as == sent_as::open ? wire::hold::none : wire::hold::until_opened,
-                    std::memory_order_relaxed);
-  quarantine_book& quarantine = completions_->quarantine();
-  r.on_trial = false;
-  r.identity = 0;
-  if (quarantine.counts()) [[unlikely]] {
-    quarantine.recognise(r, requests_->digest(slot));
-    if (auto admitted = quarantine.admit(r, supervisor_->current_time()); !admitted) {
-      return admitted;
-    }
-    quarantine.note_writes(r);
-  }
-  if (operands.watched()) [[unlikely]]
-    completions_->taints().announce(slot);
-  const bool is_first =
-      supervisor_->next_on_trial() && !is_mapping(type) && supervisor_->take_trial();
-  const bool alone = r.on_trial || is_first;
-  header.alone.store(alone ? 1 : 0, std::memory_order_relaxed);
+  requests_->header(made.slot_).payload_bytes = static_cast<std::uint32_t>(*bytes);
+  made.is_watched_ = operands.watched();
   return {};
 }
 
+// A request reads undefined content, which an earlier request of this very thread may overwrite,
+// and not be taken up yet.
+result<std::size_t> local_device::encode_after_others(record& r, const request_type& type,
+                                                      const void* request, std::span<std::byte> to,
+                                                      outgoing_operands& operands) {
+  r.on_its_way.store(false, std::memory_order_release);
+  completions_->catch_up(role(*completions_));
+  return encode(r, type, request, to, operands);
+}
+
 // `bytes` is the encoded request, whether it is in the mailbox already or not.
-result<void> local_device::check(const request_type& type, const void* request,
-                                 std::span<const std::byte> bytes) {
+[[gnu::always_inline]] inline result<void> local_device::check(const request_type& type,
+                                                               const void* request,
+                                                               std::span<const std::byte> bytes) {
   // Below this size, checking is as fast as looking it up.
   constexpr std::size_t least_bytes = 64;
   if (bytes.size() < least_bytes) return type.validate(request);
@@ -297,12 +224,74 @@ result<void> local_device::check(const request_type& type, const void* request,
   return valid;
 }
 
+// Once requests are counted for the quarantine.
+result<void> local_device::admit(std::uint16_t slot) {
+  record& r = completions_->at(slot);
+  completions_->quarantine().recognise(r, requests_->digest(slot));
+  return completions_->quarantine().admit(r, supervisor_->current_time());
+}
+
 void local_device::abandon_slot(std::uint16_t slot) noexcept {
   record& r = completions_->at(slot);
   r.on_its_way.store(false, std::memory_order_release);
+  if (r.quarantine == record::trial::decides) completions_->quarantine().end_trial(r, false);
   r.operands.clear();
   if (r.heap) requests_->give_back_heap(*std::exchange(r.heap, std::nullopt));
   requests_->give_back_slot(slot);
+}
+
+device_endpoint::sent_request local_device::publish(prepared_request&& made,
+                                                    completion&& done) noexcept {
+  return publish_now(made, std::move(done));
+}
+
+[[gnu::always_inline]] inline device_endpoint::sent_request local_device::publish_now(
+    prepared_request& made, completion&& done) noexcept {
+  const std::uint16_t slot = made.slot_;
+  record& r = completions_->at(slot);
+  wire::slot_header& header = requests_->header(slot);
+  const std::unique_ptr<prepared_request::rare> rare = std::move(made.rare_);
+  if (rare && rare->trace) [[unlikely]]
+    done = request_trace::sent(std::move(rare->trace), *completions_, std::move(done));
+  header.mark = mark_for(static_cast<bool>(done), rare && rare->has_run_limit, made.next_);
+  r.done = std::move(done);
+  if (completions_->quarantine().counts()) [[unlikely]]
+    completions_->quarantine().note_writes(r);
+  if (made.is_watched_) [[unlikely]]
+    insist_on([&] { completions_->taints().announce(slot); });
+  const bool is_first =
+      supervisor_->next_on_trial() && !is_mapping(*r.type) && supervisor_->take_trial();
+  const bool alone = r.quarantine == record::trial::decides || is_first;
+  header.alone.store(alone ? 1 : 0, std::memory_order_relaxed);
+  const std::int64_t deadline_ns = r.deadline_ns;
+  const std::chrono::nanoseconds run_limit(r.run_limit_ns);
+  made.device_ = nullptr;
+
+  // From here on the record belongs to the holder of the reactor's role.
+  const sent_request sent{.slot = slot, .ticket = requests_->publish(slot, r.lane, &r.on_its_way)};
+  if (deadline_ns != 0) supervisor_->schedule_check(deadline_ns);
+  if (rare && rare->has_run_limit) [[unlikely]]
+    supervisor_->note_run_limit(run_limit);
+  supervisor_->note_busy();
+  if (rare && rare->stop.stop_possible()) [[unlikely]]
+    insist_on([&] { cancel_on_stop(sent, rare->stop); });
+  // The device may have ended since the check above. A request published after its end has no
+  // owner, so fail it here. Two fences order the two: the one that wakes the worker, and one in the
+  // supervisor.
+  if (supervisor_->gone()) [[unlikely]]
+    insist_on([&] { supervisor_->fail_latecomers(); });
+  return sent;
+}
+
+void local_device::cancel_on_stop(sent_request sent, const std::stop_token& stop) {
+  supervisor_->execute([this, sent, stop] {
+    // On the device thread and with the role, the record may be read again.
+    const role held(*completions_);
+    completions_->poll(held);
+    record& r = completions_->at(sent.slot);
+    if (r.now != record::stage::in_flight || r.ticket != sent.ticket) return;
+    r.stop = std::make_unique<stop_callback>(stop, [this, sent] { (void)cancel(sent); });
+  });
 }
 
 }  // namespace troupe
