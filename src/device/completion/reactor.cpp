@@ -26,15 +26,15 @@ clock::duration spins_for(const memory_pool& device_memory) noexcept {
 
 reactor::handle reactor::create(std::shared_ptr<mailbox> requests,
                                 std::shared_ptr<os::unique_fd> device_wakes,
-                                std::shared_ptr<memory_pool> device_memory,
+                                const std::shared_ptr<memory_pool>& device_memory,
                                 std::shared_ptr<memory_pool> host_memory,
                                 std::chrono::nanoseconds quarantine) {
-  return handle(new reactor(std::move(requests), std::move(device_wakes), std::move(device_memory),
+  return handle(new reactor(std::move(requests), std::move(device_wakes), device_memory,
                             std::move(host_memory), quarantine));
 }
 
 reactor::reactor(std::shared_ptr<mailbox> requests, std::shared_ptr<os::unique_fd> device_wakes,
-                 std::shared_ptr<memory_pool> device_memory,
+                 const std::shared_ptr<memory_pool>& device_memory,
                  std::shared_ptr<memory_pool> host_memory, std::chrono::nanoseconds quarantine)
     : mailbox_(std::move(requests)),
       device_(std::move(device_wakes)),

@@ -59,7 +59,7 @@ class reactor final : public completion_driver {
   using handle = std::unique_ptr<reactor, let_go>;
   [[nodiscard]] static handle create(std::shared_ptr<mailbox> requests,
                                      std::shared_ptr<os::unique_fd> device_wakes,
-                                     std::shared_ptr<memory_pool> device_memory,
+                                     const std::shared_ptr<memory_pool>& device_memory,
                                      std::shared_ptr<memory_pool> host_memory,
                                      std::chrono::nanoseconds quarantine);
   void retain() noexcept override { references_.fetch_add(1, std::memory_order_relaxed); }
@@ -201,8 +201,8 @@ class reactor final : public completion_driver {
   friend class role;
 
   reactor(std::shared_ptr<mailbox> requests, std::shared_ptr<os::unique_fd> device_wakes,
-          std::shared_ptr<memory_pool> device_memory, std::shared_ptr<memory_pool> host_memory,
-          std::chrono::nanoseconds quarantine);
+          const std::shared_ptr<memory_pool>& device_memory,
+          std::shared_ptr<memory_pool> host_memory, std::chrono::nanoseconds quarantine);
   ~reactor() override;
 
   // Who has the role, and how its holder waits: role.cpp.

@@ -335,7 +335,8 @@ result<detail::buffer_ref> local_device::allocate(memory_space space, std::uint6
 void local_device::await_senders() const noexcept {
   for (std::uint32_t slot = 0; slot < requests_->capacity(); ++slot) {
     const record& r = completions_->at(static_cast<std::uint16_t>(slot));
-    // A sender is in this state for a microsecond, and neither waits nor calls back meanwhile.
+    // A sender is in this state for a microsecond, and neither waits nor calls back meanwhile. Only
+    // one that has prepared a request for several devices may be in it for longer.
     detail::yielding_wait wait;
     while (r.on_its_way.load(std::memory_order_seq_cst))
       wait.step();

@@ -13,6 +13,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <new>
 #include <optional>
 #include <random>
 #include <thread>
@@ -152,6 +153,28 @@ TEST_F(DeviceReactor, IsWaitedForNoLongerThanSomebodyWouldWait) {
   std::thread([&] {
     EXPECT_TRUE(reactor_->settle_answers(clock::now() + std::chrono::hours(1)));
   }).join();
+}
+
+TEST_F(DeviceReactor, ARoleIsSharedByItsThreadAndGivenUpByTheFirst) {
+  {
+    const role held(*reactor_);
+    {
+      const role shared(*reactor_);
+    }
+    EXPECT_TRUE(reactor_->has_role());
+    EXPECT_FALSE(role::try_take(*reactor_)) << "a role of this thread's own is no free one";
+    std::thread([&] { EXPECT_FALSE(role::try_take(*reactor_)); }).join();
+  }
+  EXPECT_FALSE(reactor_->has_role());
+}
+
+TEST_F(DeviceReactor, AnExceptionGivesTheRoleUp) {
+  const auto fails = [&] {
+    const role held(*reactor_);
+    throw std::bad_alloc();
+  };
+  EXPECT_THROW(fails(), std::bad_alloc);
+  EXPECT_TRUE(role::try_take(*reactor_));
 }
 
 // A thread of real-time priority that only yields lets no other one have its processor.
