@@ -48,7 +48,7 @@ concept host_elements = std::ranges::contiguous_range<R> && std::ranges::sized_r
 /// gives up, and again after `restart`, until its system shuts down at the latest.
 class TROUPE_EXPORT device {
  public:
-  explicit device(std::shared_ptr<device_core> core) noexcept;
+  explicit device(std::shared_ptr<device_endpoint> core) noexcept;
   ~device();
   device(const device&);
   device& operator=(const device&);
@@ -154,21 +154,18 @@ class TROUPE_EXPORT device {
   /// Sends a request to the actor of its library.
   template <request R>
   [[nodiscard]] future<reply_of<R>> ask(const R& r, const request_options& options = {}) const {
-    return library(request_type_of<R>().library()).ask(r, options);
+    return detail::ask(*core_, r, options, detail::lane_for(*core_, request_type_of<R>()));
   }
   template <request R>
   result<void> tell(const R& r, const request_options& options = {}) const {
-    return library(request_type_of<R>().library()).tell(r, options);
+    const request_type& type = request_type_of<R>();
+    return detail::send(*core_, type, &r, options, detail::lane_for(*core_, type), {});
   }
 
   /// The same for a request whose type is known at run time only.
   [[nodiscard]] future<any_reply> ask(const any_request& r,
-                                      const request_options& options = {}) const {
-    return library(r.type().library()).ask(r, options);
-  }
-  result<void> tell(const any_request& r, const request_options& options = {}) const {
-    return library(r.type().library()).tell(r, options);
-  }
+                                      const request_options& options = {}) const;
+  result<void> tell(const any_request& r, const request_options& options = {}) const;
 
   // State and lifetime. All queries answer at once, whatever the device is doing.
 
@@ -216,10 +213,10 @@ class TROUPE_EXPORT device {
   /// `device_condemned`
   result<void> restart();
 
-  [[nodiscard]] const std::shared_ptr<device_core>& core() const noexcept { return core_; }
+  [[nodiscard]] const std::shared_ptr<device_endpoint>& core() const noexcept { return core_; }
 
  private:
-  std::shared_ptr<device_core> core_;
+  std::shared_ptr<device_endpoint> core_;
 };
 
 }  // namespace troupe

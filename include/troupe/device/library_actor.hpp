@@ -15,7 +15,7 @@
 
 namespace troupe {
 
-class device_core;
+class device_endpoint;
 
 namespace detail {
 
@@ -37,16 +37,18 @@ class lane_group {
 /// comes as its bytes, a described one as an `any_value`, which may be moved from.
 using completion = unique_function<void(std::byte* reply, error* failure)>;
 
-TROUPE_EXPORT result<void> send(device_core& core, const request_type& type, const void* request,
+TROUPE_EXPORT result<void> send(device_endpoint& to, const request_type& type, const void* request,
                                 const request_options& options, std::uint8_t lane, completion done);
-[[nodiscard]] TROUPE_EXPORT completion_driver* driver_of(device_core& core) noexcept;
+[[nodiscard]] TROUPE_EXPORT completion_driver* driver_of(device_endpoint& of) noexcept;
+/// The next lane of the request's library.
+[[nodiscard]] TROUPE_EXPORT std::uint8_t lane_for(device_endpoint& to, const request_type& type);
 
 template <request R>
-[[nodiscard]] future<troupe::reply_of<R>> ask(device_core& core, const R& r,
+[[nodiscard]] future<troupe::reply_of<R>> ask(device_endpoint& to, const R& r,
                                               const request_options& options, std::uint8_t lane) {
-  promise<troupe::reply_of<R>> source(driver_of(core));
+  promise<troupe::reply_of<R>> source(driver_of(to));
   future<troupe::reply_of<R>> answer = source.get_future();
-  (void)send(core, request_type_of<R>(), &r, options, lane,
+  (void)send(to, request_type_of<R>(), &r, options, lane,
              [source = std::move(source)](std::byte* reply, error* failure) mutable {
                if (failure != nullptr) return source.set_error(std::move(*failure));
                if constexpr (std::is_void_v<troupe::reply_of<R>>) {
@@ -80,7 +82,7 @@ class TROUPE_EXPORT request_handle {
 
  private:
   friend class library_actor;
-  std::weak_ptr<device_core> core_;
+  std::weak_ptr<device_endpoint> core_;
   std::uint16_t slot_ = 0;
   std::uint64_t ticket_ = 0;
 };
@@ -93,7 +95,7 @@ class TROUPE_EXPORT request_handle {
 class TROUPE_EXPORT library_actor {
  public:
   /// `library` must outlive `lanes`.
-  library_actor(std::shared_ptr<device_core> core, std::string_view library,
+  library_actor(std::shared_ptr<device_endpoint> core, std::string_view library,
                 std::shared_ptr<detail::lane_group> lanes);
   ~library_actor();
   library_actor(const library_actor&);
@@ -136,7 +138,7 @@ class TROUPE_EXPORT library_actor {
   [[nodiscard]] std::string_view library() const noexcept { return library_; }
 
  private:
-  std::shared_ptr<device_core> core_;
+  std::shared_ptr<device_endpoint> core_;
   std::string_view library_;  // owned by the owner of the lanes
   std::shared_ptr<detail::lane_group> lanes_;
 };

@@ -1,5 +1,5 @@
 // The messages to and from a worker process.
-#include "device/submission/mailbox.hpp"
+#include "device/mailbox/mailbox.hpp"
 #include "device/supervision/incarnation.hpp"
 #include "memory/memory_pool.hpp"
 #include "os/message_socket.hpp"

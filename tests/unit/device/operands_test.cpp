@@ -1,4 +1,4 @@
-#include "device/submission/operands.hpp"
+#include "device/mailbox/operands.hpp"
 
 #include <gtest/gtest.h>
 

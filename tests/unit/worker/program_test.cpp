@@ -1,7 +1,7 @@
 // A worker trusts its program as little as the program trusts it: an invalid message ends it, with
 // a reason and no crash.
 
-#include "device/submission/mailbox.hpp"
+#include "device/mailbox/mailbox.hpp"
 #include "os/event.hpp"
 #include "os/message_socket.hpp"
 #include "os/process.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "device/submission/mailbox.hpp"
+#include "device/mailbox/mailbox.hpp"
 #include "os/shared_memory.hpp"
 #include "step.hpp"
 #include "wire/codec.hpp"

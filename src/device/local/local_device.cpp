@@ -1,6 +1,7 @@
-#include "device/submission/device_core.hpp"
+#include "device/local/local_device.hpp"
 
 #include "base/spin_wait.hpp"
+#include "core/dispatch/deferred_continuations.hpp"
 #include "os/event.hpp"
 #include "os/limits.hpp"
 #include "request/description/table.hpp"
@@ -14,7 +15,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <filesystem>
 #include <limits>
 
@@ -64,13 +64,16 @@ result<std::vector<std::string>> absolute_paths(const std::vector<std::string>& 
 
 }  // namespace
 
-device_core::device_core(std::int32_t ordinal, device_config config,
-                         std::shared_ptr<memory_pool> host_memory) noexcept
-    : ordinal_(ordinal), config_(std::move(config)), host_memory_(std::move(host_memory)) {}
+local_device::local_device(std::int32_t ordinal, device_config config,
+                           std::shared_ptr<memory_pool> host_memory) noexcept
+    : ordinal_(ordinal),
+      config_(std::move(config)),
+      host_memory_(std::move(host_memory)),
+      lanes_(config_.lanes) {}
 
-device_core::~device_core() = default;
+local_device::~local_device() = default;
 
-void device_core::let_go(device_core* unused) noexcept {
+void local_device::let_go(local_device* unused) noexcept {
   // In a forked process no part of the device can be ended.
   if (unused->completions_ && unused->completions_->is_copy()) return;
   const auto free_it = [unused, ends = unused->ends_] {
@@ -83,10 +86,10 @@ void device_core::let_go(device_core* unused) noexcept {
   if (waits || !watch->end_unawaited(free_it)) free_it();
 }
 
-result<std::shared_ptr<device_core>> device_core::create(std::int32_t ordinal,
-                                                         const device_config& asked,
-                                                         std::shared_ptr<memory_pool> host_memory,
-                                                         std::span<const std::string> in_use) {
+result<std::shared_ptr<local_device>> local_device::create(std::int32_t ordinal,
+                                                           const device_config& asked,
+                                                           std::shared_ptr<memory_pool> host_memory,
+                                                           std::span<const std::string> in_use) {
   device_config config = asked;
   if (config.mailbox_capacity < 1 || config.mailbox_capacity > largest_capacity) {
     return error{.code = errc::invalid_argument,
@@ -133,7 +136,7 @@ result<std::shared_ptr<device_core>> device_core::create(std::int32_t ordinal,
                      supervisor_environment::real());
 }
 
-result<std::shared_ptr<device_core>> device_core::create_with(
+result<std::shared_ptr<local_device>> local_device::create_with(
     chosen_backend backend, std::int32_t ordinal, const device_config& asked,
     std::shared_ptr<memory_pool> host_memory, supervisor_environment& environment) {
   device_config config = asked;
@@ -142,29 +145,14 @@ result<std::shared_ptr<device_core>> device_core::create_with(
   // A worker thread cannot be killed, and a user at a breakpoint must not lose his device to a
   // limit.
   if (config.isolation == isolation::thread) config.run_limit = std::chrono::nanoseconds::max();
-  std::shared_ptr<device_core> core(new device_core(ordinal, config, std::move(host_memory)),
-                                    &device_core::let_go);
-  core->description_ = backend.description;
-  const std::uint64_t whole = backend.source
-                                  ? backend.source->description().memory_bytes
-                                  : memory_pool::default_limit_bytes(os::usable_memory_bytes());
-  auto memory = memory_pool::create(
-      {.space = memory_space::device,
-       .device = ordinal,
-       .limit_bytes = config.memory_limit_bytes != 0 ? config.memory_limit_bytes : whole,
-       .granule_bytes = device_granule_bytes,
-       .source = backend.source,
-       .worker_in_program = config.isolation == isolation::thread});
-  if (!memory) return std::move(memory).error();
-  core->device_memory_ = *std::move(memory);
-  core->device_memory_->set_home(core);
-  core->copiers_ =
-      std::make_unique<copy_pool>(copy_threads(core->device_memory_->on_device()),
-                                  [owner = core.get()](detail::continuation_queue continuations) {
-                                    owner->supervisor_->run_soon(std::move(continuations));
-                                  });
-  core->device_memory_->on_frozen_unused(
-      [home = std::weak_ptr(core)](const detail::buffer_ref& unused) {
+  std::shared_ptr<local_device> made(new local_device(ordinal, config, std::move(host_memory)),
+                                     &local_device::let_go);
+  if (auto built = made->build(std::move(backend), environment); !built) {
+    return std::move(built).error();
+  }
+  made->device_memory_->set_home(made);
+  made->device_memory_->on_frozen_unused(
+      [home = std::weak_ptr(made)](const detail::buffer_ref& unused) {
         const auto clear = [](const detail::buffer_ref& b) {
           b->state.fetch_and(~frozen_flags, std::memory_order_acq_rel);
         };
@@ -172,44 +160,63 @@ result<std::shared_ptr<device_core>> device_core::create_with(
         if (!alive) return clear(unused);
         // Success or a device that is gone: either way no worker maps the buffer read-only any
         // more.
-        (void)alive->watch().protect(unused, false).then([clear, unused](const result<void>&) {
+        (void)alive->protect(unused, false).then([clear, unused](const result<void>&) {
           clear(unused);
         });
       });
-  auto requests = mailbox::create(config.mailbox_capacity, config.mailbox_bytes);
+  return made;
+}
+
+// Builds the parts and joins them.
+result<void> local_device::build(chosen_backend backend, supervisor_environment& environment) {
+  description_ = backend.description;
+  const std::uint64_t whole = backend.source
+                                  ? backend.source->description().memory_bytes
+                                  : memory_pool::default_limit_bytes(os::usable_memory_bytes());
+  auto memory = memory_pool::create(
+      {.space = memory_space::device,
+       .device = ordinal_,
+       .limit_bytes = config_.memory_limit_bytes != 0 ? config_.memory_limit_bytes : whole,
+       .granule_bytes = device_granule_bytes,
+       .source = backend.source,
+       .worker_in_program = config_.isolation == isolation::thread});
+  if (!memory) return std::move(memory).error();
+  device_memory_ = *std::move(memory);
+  copiers_ = std::make_unique<copy_pool>(copy_threads(device_memory_->on_device()),
+                                         [this](detail::continuation_queue continuations) {
+                                           supervisor_->run_soon(std::move(continuations));
+                                         });
+  auto requests = mailbox::create(config_.mailbox_capacity, config_.mailbox_bytes);
   if (!requests) return std::move(requests).error();
-  core->requests_ = *std::move(requests);
+  requests_ = *std::move(requests);
   auto blobs = os::create_shared_memory("troupe-blobs", wire::blob_memory_bytes);
   if (!blobs) return std::move(blobs).error();
-  core->blobs_ = *std::move(blobs);
-  if (core->config_.tracer) core->requests_->set_traced();
+  blobs_ = *std::move(blobs);
+  if (config_.tracer) requests_->set_traced();
   auto event = os::create_event();
   if (!event) return std::move(event).error();
   auto wakes = std::make_shared<os::unique_fd>(*std::move(event));
-  core->completions_ = reactor::create(core->requests_, wakes, core->device_memory_,
-                                       core->host_memory_, core->config_.quarantine);
-  core->completions_->on_failure([self = core.get()](std::uint16_t slot, error& failure) {
-    self->complete_error(slot, failure);
-  });
-  core->completions_->on_outcome([self = core.get()](std::uint16_t slot, errc code) {
-    return self->keeps_outputs(slot, code);
-  });
-  core->supervisor_ =
-      std::make_unique<supervisor>(supervisor::parts{.ordinal = ordinal,
-                                                     .config = core->config_,
-                                                     .requests = *core->requests_,
-                                                     .completions = *core->completions_,
-                                                     .device_memory = *core->device_memory_,
-                                                     .host_memory = *core->host_memory_,
-                                                     .blobs = &core->blobs_,
-                                                     .backend = std::move(backend),
-                                                     .wakes = wakes->get(),
-                                                     .environment = &environment});
-  if (auto begun = core->supervisor_->begin(); !begun) return std::move(begun).error();
-  return core;
+  completions_ =
+      reactor::create(requests_, wakes, device_memory_, host_memory_, config_.quarantine);
+  set_driver(*completions_);
+  completions_->on_failure(
+      [this](std::uint16_t slot, error& failure) { complete_error(slot, failure); });
+  completions_->on_outcome(
+      [this](std::uint16_t slot, errc code) { return keeps_outputs(slot, code); });
+  supervisor_ = std::make_unique<supervisor>(supervisor::parts{.ordinal = ordinal_,
+                                                               .config = config_,
+                                                               .requests = *requests_,
+                                                               .completions = *completions_,
+                                                               .device_memory = *device_memory_,
+                                                               .host_memory = *host_memory_,
+                                                               .blobs = &blobs_,
+                                                               .backend = std::move(backend),
+                                                               .wakes = wakes->get(),
+                                                               .environment = &environment});
+  return supervisor_->begin();
 }
 
-void device_core::set_guards(std::shared_ptr<device_guards> guards) {
+void local_device::set_guards(std::shared_ptr<device_guards> guards) {
   guards_ = std::move(guards);
   supervisor_->report_life_to(
       {.has_stopped = [guards = guards_](
@@ -220,7 +227,7 @@ void device_core::set_guards(std::shared_ptr<device_guards> guards) {
 
 // With the role. Decodes the bytes that were sent; `use` gets null if they no longer decode.
 template <class Use>
-void device_core::with_request(std::uint16_t slot, Use&& use) const {
+void local_device::with_request(std::uint16_t slot, Use&& use) const {
   const request_type& type = *completions_->at(slot).type;
   std::vector<std::byte> storage(type.bytes + type.alignment);
   void* at = storage.data();
@@ -238,7 +245,7 @@ void device_core::with_request(std::uint16_t slot, Use&& use) const {
 }
 
 // With the role.
-bool device_core::keeps_outputs(std::uint16_t slot, errc code) const {
+bool local_device::keeps_outputs(std::uint16_t slot, errc code) const {
   const description_table& fields = *completions_->at(slot).type->fields;
   if (!fields.keeps_on_failure && fields.kept_outcomes.empty()) return false;
   bool keeps = false;
@@ -249,7 +256,7 @@ bool device_core::keeps_outputs(std::uint16_t slot, errc code) const {
 }
 
 // With the role.
-void device_core::complete_error(std::uint16_t slot, error& failure) {
+void local_device::complete_error(std::uint16_t slot, error& failure) {
   const record& r = completions_->at(slot);
   failure.device = ordinal_;
   // The error of a request that a lost worker left behind names that worker's generation, although
@@ -269,124 +276,74 @@ void device_core::complete_error(std::uint16_t slot, error& failure) {
   });
 }
 
-future<bool> device_core::cancel(sent_request one) {
+future<bool> local_device::cancel(sent_request one) {
   promise<bool> answer;
   future<bool> cancelled = answer.get_future();
-  supervisor_->execute([this, one, answer = std::move(answer)]() mutable {
-    completions_->take_role();
-    completions_->poll();
-    const record& r = completions_->at(one.slot);
-    const bool can_be = r.in_flight && r.ticket == one.ticket && !r.answered &&
-                        completions_->started(r.lane) < r.place;
-    if (can_be) {
-      completions_->answer_early(
-          one.slot, {.code = errc::cancelled, .message = "cancelled before it was run"});
-    }
-    completions_->leave_role();
-    answer.set_value(can_be);
-  });
+  supervisor_->execute(
+      [this, one, answer = std::move(answer)]() mutable { answer.set_value(cancel_at_once(one)); });
   return cancelled;
 }
 
-namespace {
-
-// The holder of the lanes owns the name.
-device_core::library_lanes with_name(std::string_view library,
-                                     std::shared_ptr<detail::lane_group> lanes) {
-  struct named_lanes {
-    std::string library;
-    std::shared_ptr<detail::lane_group> lanes;
-  };
-  auto both = std::make_shared<named_lanes>(std::string(library), std::move(lanes));
-  return {.library = both->library, .lanes = {both, both->lanes.get()}};
+bool local_device::cancel_at_once(sent_request one) {
+  const role held(*completions_);
+  completions_->poll(held);
+  const record& r = completions_->at(one.slot);
+  const bool can_be = r.now == record::stage::in_flight && r.ticket == one.ticket &&
+                      completions_->started(held, r.lane) < r.place;
+  if (can_be) {
+    completions_->answer_early(held, one.slot,
+                               {.code = errc::cancelled, .message = "cancelled before it was run"});
+  }
+  return can_be;
 }
 
-}  // namespace
-
-device_core::library_lanes device_core::lanes_of(std::string_view library) {
-  // There may be any number of names. Beyond this many, lanes are derived from the name alone.
-  constexpr auto most_kept = std::size_t{2} * wire::max_lanes;
-  const int wanted = config_.lanes.what == lane_policy::kind::pool ? config_.lanes.lanes : 1;
+device_endpoint::library_lanes local_device::lanes_of(std::string_view library) {
   // A forked process sends nothing, and the thread that held the lock may not exist in it.
-  if (completions_->is_copy()) return new_lanes_of(library, wanted);
-  const std::lock_guard lock(lanes_mutex_);
-  const auto found = lanes_.find(std::string(library));
-  if (found != lanes_.end()) return found->second;
-  const bool kept = lanes_.size() < most_kept;
-  std::shared_ptr<detail::lane_group> lanes;
-  if (config_.lanes.what == lane_policy::kind::one) {
-    if (!common_lane_) common_lane_ = new_lanes(1);
-    lanes = common_lane_;
-  } else if (kept) {
-    lanes = new_lanes(wanted);
-  } else {
-    lanes = lanes_from(static_cast<std::uint32_t>(detail::hash_of(library)), wanted);
+  return completions_->is_copy() ? lanes_.make(library) : lanes_.of(library);
+}
+
+std::uint8_t local_device::lane_for(const request_type& type) {
+  if (const auto lane = lanes_.known(type)) return *lane;
+  return completions_->is_copy() ? std::uint8_t{0} : lanes_.remember(type);
+}
+
+bool local_device::forgive(std::optional<std::uint64_t> request) {
+  quarantine_book& book = completions_->quarantine();
+  return request ? book.forgive(*request) : book.forgive_all();
+}
+
+bool local_device::drain(std::chrono::nanoseconds timeout) {
+  if (completions_->is_copy()) return false;  // requests in flight end in the parent process
+  constexpr std::chrono::microseconds longest_pause = std::chrono::milliseconds(5);
+  const auto until = detail::deadline_after(std::chrono::steady_clock::now(), timeout);
+  std::chrono::microseconds pause(50);
+  while (statistics().in_flight > 0) {
+    if (std::chrono::steady_clock::now() >= until) return false;
+    detail::deferred_continuations::mine().pause_until(std::chrono::steady_clock::now() + pause);
+    pause = std::min(2 * pause, longest_pause);
   }
-  library_lanes named = with_name(library, std::move(lanes));
-  if (kept) lanes_.emplace(library, named);
-  return named;
+  return completions_->settle_answers(until);
 }
 
-device_core::library_lanes device_core::new_lanes_of(std::string_view library, int n) {
-  return with_name(library, new_lanes(n));
-}
-
-std::shared_ptr<detail::lane_group> device_core::new_lanes(int n) {
-  n = std::clamp(n, 1, wire::max_lanes);
-  return lanes_from(next_lane_.fetch_add(static_cast<std::uint32_t>(n), std::memory_order_relaxed),
-                    n);
-}
-
-// Makes a group of `n` consecutive lanes, modulo the number of lanes.
-std::shared_ptr<detail::lane_group> device_core::lanes_from(std::uint32_t first, int n) {
-  std::vector<std::uint8_t> lanes(static_cast<std::size_t>(std::clamp(n, 1, wire::max_lanes)));
-  for (std::uint8_t& lane : lanes)
-    lane = static_cast<std::uint8_t>(first++ % (wire::max_lanes - mapping_lanes));
-  return std::make_shared<detail::lane_group>(std::move(lanes));
-}
-
-std::optional<std::uint8_t> device_core::take_mapping_lane() noexcept {
-  std::uint32_t taken = used_mapping_lanes_.load(std::memory_order_relaxed);
-  for (;;) {
-    const int free = std::countr_one(taken);
-    if (free >= mapping_lanes) return std::nullopt;
-    if (used_mapping_lanes_.compare_exchange_weak(taken, taken | 1u << free,
-                                                  std::memory_order_relaxed)) {
-      return static_cast<std::uint8_t>(wire::max_lanes - mapping_lanes + free);
-    }
-  }
-}
-
-void device_core::leave_mapping_lane(std::uint8_t lane) noexcept {
-  used_mapping_lanes_.fetch_and(~(1u << (lane - (wire::max_lanes - mapping_lanes))),
-                                std::memory_order_relaxed);
-}
-
-result<detail::buffer_ref> device_core::allocate(memory_space space, std::uint64_t bytes,
-                                                 placement where) {
+result<detail::buffer_ref> local_device::allocate(memory_space space, std::uint64_t bytes,
+                                                  placement where) {
   if (completions_->is_copy()) return reactor::copy_error();
   memory_pool& pool = space == memory_space::device ? *device_memory_ : *host_memory_;
   return pool.allocate(bytes, supervisor_->generation(), where == placement::own);
 }
 
-void device_core::await_senders() const noexcept {
+void local_device::await_senders() const noexcept {
   for (std::uint32_t slot = 0; slot < requests_->capacity(); ++slot) {
     const record& r = completions_->at(static_cast<std::uint16_t>(slot));
-    // A sender is in this state for a microsecond, and neither waits nor calls back meanwhile.
+    // A sender is in this state for a microsecond, and neither waits nor calls back meanwhile. Only
+    // one that has prepared a request for several devices may be in it for longer.
     detail::yielding_wait wait;
     while (r.on_its_way.load(std::memory_order_seq_cst))
       wait.step();
   }
 }
 
-future<void> device_core::thaw(detail::buffer_ref buffer) {
-  auto writable = supervisor_->protect(buffer, false);
-  return std::move(writable).then([held = std::move(buffer)] {
-    held->state.fetch_and(~frozen_flags, std::memory_order_acq_rel);
-  });
-}
-
-std::string device_core::tainted_by(const any_tensor& t) {
+std::string local_device::tainted_by(const any_tensor& t) {
   const detail::buffer_ref& buffer = t.buffer();
   memory_pool& pool = buffer->owner == &memory() ? memory() : host_memory();
   const any_tensor::byte_range reach = t.reach();
@@ -396,7 +353,7 @@ std::string device_core::tainted_by(const any_tensor& t) {
                                      static_cast<std::uint64_t>(first + reach.end));
 }
 
-device_statistics device_core::statistics() const {
+device_statistics local_device::statistics() const {
   const auto& totals = completions_->totals();
   device_statistics s;
   s.answered = totals.answered.load(std::memory_order_relaxed);

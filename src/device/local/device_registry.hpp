@@ -1,6 +1,6 @@
 #pragma once
 
-#include "device/submission/device_core.hpp"
+#include "device/local/local_device.hpp"
 
 #include <troupe/core/system.hpp>
 
@@ -29,22 +29,22 @@ class device_registry final : public system_service {
   /// up and its memory is in use.
   /// \errors `invalid_argument` if the existing device cannot be replaced, or the number is
   /// invalid; `device_stopped` once the system has shut down
-  [[nodiscard]] result<std::shared_ptr<device_core>> make(std::int32_t ordinal,
-                                                          const device_config& config,
-                                                          system& owner, if_there there);
+  [[nodiscard]] result<std::shared_ptr<local_device>> make(std::int32_t ordinal,
+                                                           const device_config& config,
+                                                           system& owner, if_there there);
   void stop() noexcept override;
 
  private:
   class making;
 
-  [[nodiscard]] result<std::shared_ptr<device_core>> make_one(std::int32_t ordinal,
-                                                              const device_config& config,
-                                                              system& owner);
+  [[nodiscard]] result<std::shared_ptr<local_device>> make_one(std::int32_t ordinal,
+                                                               const device_config& config,
+                                                               system& owner);
 
   std::mutex mutex_;  // guards the next five
   bool ended_ = false;
   std::shared_ptr<memory_pool> host_memory_;
-  std::map<std::int32_t, std::shared_ptr<device_core>> devices_;
+  std::map<std::int32_t, std::shared_ptr<local_device>> devices_;
   std::set<std::int32_t> in_the_making_;
   std::condition_variable made_;
   // Locked before `mutex_`, until a device is registered: exclusively to find a GPU that no other

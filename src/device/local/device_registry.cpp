@@ -1,7 +1,7 @@
-#include "device/selection/device_registry.hpp"
+#include "device/local/device_registry.hpp"
 
-#include "device/device_guard.hpp"
-#include "device/supervision/not_a_worker.hpp"
+#include "device/local/device_guard.hpp"
+#include "device/selection/not_a_worker.hpp"
 #include "os/limits.hpp"
 
 #include <troupe/device/device.hpp>
@@ -35,15 +35,15 @@ std::shared_ptr<device_registry> registry_of(system& s) {
 }
 
 // Returns the reason if a device with another configuration cannot replace this one.
-std::optional<error> keeps_its_place(device_core& there) {
-  if (there.watch().state() != device_state::stopped) {
+std::optional<error> keeps_its_place(local_device& there) {
+  if (there.state() != device_state::stopped) {
     return error{
         .code = errc::invalid_argument,
         .message = fmt::format("device {} runs already; its configuration is set", there.ordinal()),
         .device = there.ordinal()};
   }
   const std::uint64_t tensors = there.memory().statistics().buffers;
-  if (there.watch().is_let_go() || tensors == 0) return std::nullopt;
+  if (there.supervision().is_let_go() || tensors == 0) return std::nullopt;
   return error{.code = errc::invalid_argument,
                .message = fmt::format("device {} has given up, and its memory holds {} tensors: "
                                       "restart() it, or stop() it if they are of no use any more",
@@ -53,14 +53,15 @@ std::optional<error> keeps_its_place(device_core& there) {
 
 // Ends the old device for good when destroyed: two devices must not have the same number.
 struct replaced_device {
-  std::shared_ptr<device_core> core;
+  std::shared_ptr<local_device> core;
 
   replaced_device() = default;
   replaced_device(const replaced_device&) = delete;
   replaced_device& operator=(const replaced_device&) = delete;
   ~replaced_device() {
     if (!core) return;
-    core->watch().end({.code = errc::device_stopped, .message = "another device has its number"});
+    core->supervision().end(
+        {.code = errc::device_stopped, .message = "another device has its number"});
   }
 };
 
@@ -86,9 +87,9 @@ class device_registry::making {
   std::int32_t ordinal_;
 };
 
-result<std::shared_ptr<device_core>> device_registry::make(std::int32_t ordinal,
-                                                           const device_config& config,
-                                                           system& owner, if_there there) {
+result<std::shared_ptr<local_device>> device_registry::make(std::int32_t ordinal,
+                                                            const device_config& config,
+                                                            system& owner, if_there there) {
   if (ordinal < 0 || ordinal > largest_ordinal) {
     return error{.code = errc::invalid_argument,
                  .message = fmt::format("device ordinal must be 0 to {}; it is {}", largest_ordinal,
@@ -124,9 +125,9 @@ result<std::shared_ptr<device_core>> device_registry::make(std::int32_t ordinal,
 }
 
 // The device is not shared yet.
-result<std::shared_ptr<device_core>> device_registry::make_one(std::int32_t ordinal,
-                                                               const device_config& config,
-                                                               system& owner) {
+result<std::shared_ptr<local_device>> device_registry::make_one(std::int32_t ordinal,
+                                                                const device_config& config,
+                                                                system& owner) {
   std::shared_ptr<memory_pool> host_memory;
   std::vector<std::string> in_use;
   {
@@ -142,10 +143,10 @@ result<std::shared_ptr<device_core>> device_registry::make_one(std::int32_t ordi
     }
     host_memory = host_memory_;
     for (const auto& [number, other] : devices_) {
-      if (!other->watch().gone()) in_use.push_back(other->description().uuid);
+      if (!other->gone()) in_use.push_back(other->description().uuid);
     }
   }
-  auto made = device_core::create(ordinal, config, std::move(host_memory), in_use);
+  auto made = local_device::create(ordinal, config, std::move(host_memory), in_use);
   if (!made) return made;
   (*made)->set_ends(ends_);
   (*made)->set_guards(std::make_shared<device_guards>(owner.core()));
@@ -153,7 +154,7 @@ result<std::shared_ptr<device_core>> device_registry::make_one(std::int32_t ordi
 }
 
 void device_registry::stop() noexcept {
-  std::map<std::int32_t, std::shared_ptr<device_core>> devices;
+  std::map<std::int32_t, std::shared_ptr<local_device>> devices;
   {
     std::unique_lock lock(mutex_);
     ended_ = true;  // for callers that got the registry before the system let it go
@@ -164,7 +165,7 @@ void device_registry::stop() noexcept {
   for (auto& [ordinal, core] : devices) {
     class device one(core);
     one.drain(std::max(until - std::chrono::steady_clock::now(), std::chrono::nanoseconds::zero()));
-    core->watch().end({.code = errc::device_stopped, .message = "its system has shut down"});
+    core->supervision().end({.code = errc::device_stopped, .message = "its system has shut down"});
   }
   devices.clear();
   ends_->await_none(drain_timeout);  // bounded, because one of them may have called this

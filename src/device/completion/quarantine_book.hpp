@@ -1,6 +1,6 @@
 #pragma once
 
-#include "device/submission/record.hpp"
+#include "device/mailbox/record.hpp"
 
 #include <troupe/device/health.hpp>
 
@@ -53,7 +53,8 @@ class quarantine_book {
   [[nodiscard]] std::vector<quarantined_request> list() const;
   /// Forgets the request of that number, and all its faults. False if there is none.
   bool forgive(std::uint64_t identity);
-  void forgive_all();
+  /// False if there was none.
+  bool forgive_all();
 
  private:
   struct suspect {

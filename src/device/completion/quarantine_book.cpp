@@ -1,6 +1,4 @@
-#include "device/supervision/quarantine_book.hpp"
-
-#include "device/supervision/loss/recovery.hpp"
+#include "device/completion/quarantine_book.hpp"
 
 #include <fmt/format.h>
 
@@ -32,7 +30,7 @@ std::size_t quarantine_book::place_of(const detail::buffer_ref& buffer) noexcept
 
 void quarantine_book::recognise(record& r, std::uint64_t digest) const noexcept {
   std::uint64_t identity = digest;
-  bool is_known = !r.is_exempt;
+  bool is_known = r.quarantine != record::trial::is_exempt;
   const auto mix = [&identity](std::uint64_t content) {
     constexpr std::uint64_t spread = 0x9e3779b97f4a7c15u;
     identity = (identity ^ content) * spread;
@@ -61,7 +59,7 @@ result<void> quarantine_book::admit(record& r, time_point now) {
   if (found == nullptr || found->what.faults < poisonous_kills) return {};
   const bool is_over = now >= found->what.until;
   if (is_over && !std::exchange(found->on_trial, true)) {
-    r.on_trial = true;
+    r.quarantine = record::trial::decides;
     return {};
   }
   const std::string when =
@@ -120,9 +118,9 @@ bool quarantine_book::forgive(std::uint64_t identity) {
   return std::erase_if(suspects_, [&](const suspect& s) { return s.what.id == identity; }) > 0;
 }
 
-void quarantine_book::forgive_all() {
+bool quarantine_book::forgive_all() {
   const std::lock_guard lock(mutex_);
-  suspects_.clear();
+  return !std::exchange(suspects_, {}).empty();
 }
 
 quarantine_book::suspect* quarantine_book::find(std::uint64_t identity) {

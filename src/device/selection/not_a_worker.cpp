@@ -1,4 +1,4 @@
-#include "device/supervision/not_a_worker.hpp"
+#include "device/selection/not_a_worker.hpp"
 
 #include "os/message_socket.hpp"
 #include "wire/control.hpp"

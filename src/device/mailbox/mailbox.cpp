@@ -1,4 +1,4 @@
-#include "device/submission/mailbox.hpp"
+#include "device/mailbox/mailbox.hpp"
 
 #include "base/fetch_ahead.hpp"
 #include "os/futex.hpp"

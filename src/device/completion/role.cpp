@@ -1,10 +1,10 @@
 // The role: who holds it, who waits for it, and how its holder waits.
+#include "device/completion/role.hpp"
+
 #include "base/spin_wait.hpp"
 #include "core/dispatch/deferred_continuations.hpp"
 #include "device/completion/reactor.hpp"
 #include "os/futex.hpp"
-
-#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
@@ -19,6 +19,19 @@ bool passed(clock::time_point deadline) noexcept {
 }
 
 }  // namespace
+
+role::role(reactor& of) noexcept {
+  if (of.has_role()) return;
+  (void)of.take_role_until(clock::time_point::max());
+  gives_up_ = &of;
+}
+
+std::optional<role> role::try_take(reactor& of) noexcept {
+  if (!of.try_take_role()) return std::nullopt;
+  return role(of, taken::already);
+}
+
+void role::give_up() noexcept { gives_up_->leave_role(*this); }
 
 bool reactor::try_take_role() noexcept {
   if (owner_.load(std::memory_order_relaxed) != nullptr) return false;
@@ -38,8 +51,6 @@ bool reactor::has_role() const noexcept {
   return owner_.load(std::memory_order_relaxed) == &detail::deferred_continuations::mine();
 }
 
-void reactor::take_role() noexcept { (void)take_role_until(clock::time_point::max()); }
-
 bool reactor::take_role_until(clock::time_point deadline) noexcept {
   wanted_.fetch_add(1, std::memory_order_seq_cst);
   detail::yielding_wait wait;
@@ -58,50 +69,35 @@ bool reactor::take_role_until(clock::time_point deadline) noexcept {
 
 void reactor::try_poll() {
   if (has_role()) {
-    poll();
-  } else if (try_take_role()) {
-    poll();
-    leave_role();
+    poll(role(*this));
+  } else if (const auto held = role::try_take(*this)) {
+    poll(*held);
   }
-}
-
-void reactor::catch_up() {
-  const bool has_it = has_role();
-  if (!has_it) take_role();
-  const std::uint64_t sent = requests_.next_ticket();
-  walk();
-  // A sender between its ticket and its entry is a few instructions away from publishing.
-  detail::yielding_wait wait;
-  while (cursor_ < sent) {
-    wait.step();
-    walk();
-  }
-  if (!has_it) leave_role();
 }
 
 // A thread that counts answers holds the role until they are given.
 bool reactor::settle_answers(clock::time_point deadline) noexcept {
   if (has_role()) return true;
   if (!take_role_until(deadline)) return false;
-  leave_role();
+  const role given_up_at_once(*this, role::taken::already);
   return true;
 }
 
-void reactor::leave_role() noexcept {
+void reactor::leave_role(const role& held) noexcept {
   detail::deferred_continuations& mine = detail::deferred_continuations::mine();
   do {
     bool announced = false;
     if (wanted_promptly()) {
-      walk();  // their requests may be newer than the last walk
-      announced = in_flight_count_ > 0;
+      walk(held);  // their requests may be newer than the last walk
+      announced = walk_.in_flight_count() > 0;
     }
     if (announced) {
       set_waits(wire::wait_lazy | wire::wait_prompt);
       std::atomic_thread_fence(std::memory_order_seq_cst);
-      poll();
+      poll(held);
     }
-    const bool nothing = in_flight_count_ == 0;
-    const std::uint64_t next = cursor_;
+    const bool nothing = walk_.in_flight_count() == 0;
+    const std::uint64_t next = walk_.next_ticket();
     owner_.store(nullptr, std::memory_order_release);
     // A waiter counts itself and then checks for a driver; this thread stops driving and then
     // checks for waiters. At least one of the two sees the other.
@@ -117,38 +113,35 @@ void reactor::set_waits(std::uint32_t bits) noexcept {
   requests_.waits().store(epoch_ | bits, std::memory_order_relaxed);
 }
 
-bool reactor::announce_sleep() {
-  const bool prompt = wanted_promptly() && in_flight_count_ > 0;
+bool reactor::announce_sleep(const role& held) {
+  const bool prompt = wanted_promptly() && walk_.in_flight_count() > 0;
   set_waits(prompt ? wire::wait_lazy | wire::wait_prompt : wire::wait_lazy);
   // Announce before the last look at the marks; the worker stores a mark before it reads the
   // announcement.
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  return !poll();
-}
-
-void reactor::wake_device_thread() noexcept {
-  const std::uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = ::write(device_wakes_->get(), &one, sizeof(one));
+  return !poll(held);
 }
 
 void reactor::continuation_attached() noexcept {
   if (prompt_.exchange(true, std::memory_order_seq_cst)) return;
   // A thread that drives sees the flag when it stops. If none drives, the device thread sleeps with
   // an announcement that is not prompt.
-  if (owner_.load(std::memory_order_seq_cst) == nullptr) wake_device_thread();
+  if (owner_.load(std::memory_order_seq_cst) == nullptr) device_.ring();
 }
 
 void reactor::drive_until(const future_state_base& state, clock::time_point deadline) noexcept {
   if (is_copy()) [[unlikely]]
-    return fail_in_copy();
+    return copy_.fail_all();
   detail::spin_wait spin(spins_, 1);
   detail::yielding_wait wait;
   while (!state.ready()) {
-    if (wanted_.load(std::memory_order_relaxed) == 0 && try_take_role()) {
-      const bool done = drive_with_role(state, deadline);
-      leave_role();
-      if (done || passed(deadline)) return;
-      continue;
+    if (wanted_.load(std::memory_order_relaxed) == 0) {
+      if (auto held = role::try_take(*this)) {
+        const bool done = drive(*held, state, deadline);
+        held.reset();
+        if (done || passed(deadline)) return;
+        continue;
+      }
     }
     if (spin.step()) continue;
     if (passed(deadline)) return;
@@ -166,22 +159,22 @@ void reactor::drive_until(const future_state_base& state, clock::time_point dead
 
 // True once the state is ready; false if another thread or a continuation needs the role, or the
 // deadline has passed.
-bool reactor::drive_with_role(const future_state_base& state, clock::time_point deadline) {
+bool reactor::drive(const role& held, const future_state_base& state, clock::time_point deadline) {
   const detail::deferred_continuations& mine = detail::deferred_continuations::mine();
   detail::spin_wait spin(spins_, 1);
   for (;;) {
-    const bool progress = poll();
+    const bool progress = poll(held);
     if (state.ready()) return true;
     if (mine.has_put_off() || wanted_.load(std::memory_order_relaxed) != 0) return false;
     if (progress) spin = detail::spin_wait(spins_, 1);
     if (spin.step()) continue;
     if (passed(deadline)) return false;
 
-    wire::doorbells& bells = requests_.bells(worker_);
+    wire::doorbells& bells = requests_.bells(walk_.worker());
     const std::uint32_t seen = bells.completion.load(std::memory_order_acquire);
     set_waits(wire::wait_lazy | wire::wait_thread);
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (!poll() && wanted_.load(std::memory_order_seq_cst) == 0) {
+    if (!poll(held) && wanted_.load(std::memory_order_seq_cst) == 0) {
       // Another thread may complete the state too, such as a continuation of a completion.
       if (const auto incomplete = state.announce_sleeper()) {
         os::futex_wait_either({bells.completion, seen, os::sharing::processes},

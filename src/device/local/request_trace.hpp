@@ -27,13 +27,17 @@ class request_trace {
 
   void refused(const error& why) const { tracer_->after_enqueue(about_, &why); }
   /// Call when the request is about to be published. Returns the completion that replaces `done`.
-  [[nodiscard]] completion sent(const reactor& completions, completion done) && {
-    tracer_->after_enqueue(about_, nullptr);
-    return [me = std::move(*this), &completions, done = std::move(done)](std::byte* reply,
-                                                                         error* failure) mutable {
-      me.tracer_->before_completion(me.about_);
-      me.tracer_->after_completion(me.about_, completions.times_of_ended(me.about_.sent), failure);
-      if (done) done(reply, failure);
+  /// Allocates nothing.
+  [[nodiscard]] static completion sent(std::unique_ptr<request_trace> trace,
+                                       const reactor& completions, completion done) {
+    trace->tracer_->after_enqueue(trace->about_, nullptr);
+    trace->done_ = std::move(done);
+    return [trace = std::move(trace), &completions](std::byte* reply, error* failure) {
+      request_tracer& tracer = *trace->tracer_;
+      tracer.before_completion(trace->about_);
+      tracer.after_completion(trace->about_, completions.times_of_ended(trace->about_.sent),
+                              failure);
+      if (trace->done_) trace->done_(reply, failure);
     };
   }
 
@@ -46,6 +50,7 @@ class request_trace {
 
   std::shared_ptr<request_tracer> tracer_;
   traced_request about_;
+  completion done_;
 };
 
 }  // namespace troupe
