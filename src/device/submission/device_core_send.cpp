@@ -261,6 +261,7 @@ result<void> device_core::fill(std::uint16_t slot, const request_type& type, con
   }
   header.operation = type.id;
   header.memory_version = supervisor_->memory_version();
+  header.sequence = 0;
   header.payload_bytes = static_cast<std::uint32_t>(*bytes);
   header.revoked.store(0, std::memory_order_relaxed);
   header.held.store(held, std::memory_order_relaxed);
