@@ -111,11 +111,11 @@ void inbox::read(std::uint64_t entry, const operation_table& operations,
   const std::uint64_t spill = header.spill_offset;
   std::atomic_signal_fence(std::memory_order_seq_cst);  // the compiler must not read it again
   to.release_request();
-  // A refused request uses no buffers.
-  to.own.operands.clear();
-  to.own.large = false;
   if (to.op == nullptr || to.op->type->id != id) to.op = operations.find(id);
-  const auto refuse = [&](error why) { to.refused = std::move(why); };
+  const auto refuse = [&](error why) {
+    to.own.clear();  // a refused request uses no buffers
+    to.refused = std::move(why);
+  };
   if (named != slot || lane != to.lane) {
     return refuse(
         {.code = errc::protocol_violation,

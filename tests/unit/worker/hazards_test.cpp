@@ -152,13 +152,13 @@ TEST_F(Hazards, EqualBuffersAndBytesOfThreePoolsAreThreePlaces) {
   constexpr wire::pool_number last = wire::pool_count - 1;
   const auto slices = [](access role, wire::pool_number pool) {
     std::vector<wire::operand> all;
-    // The greatest buffer number that a decoded request has.
+    // More than one byte of a buffer number.
     for (std::uint64_t i = 0; i <= worker::hazard_tracker::most_apart; ++i)
-      all.push_back(use(role, 10 * i, 10 * i + 10, (1u << 22) - 1, pool));
+      all.push_back(use(role, 10 * i, 10 * i + 10, 0xffff, pool));
     return all;
   };
   const auto one = [](access role, wire::pool_number pool) {
-    return std::vector{use(role, 5, 6, (1u << 22) - 1, pool)};
+    return std::vector{use(role, 5, 6, 0xffff, pool)};
   };
   // Alone, and in a list that is so long that its operands are joined.
   for (const bool long_list : {false, true}) {
