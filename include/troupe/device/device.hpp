@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include <concepts>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <ranges>
@@ -155,6 +156,20 @@ class TROUPE_EXPORT device {
   template <request R>
   [[nodiscard]] future<reply_of<R>> ask(const R& r, const request_options& options = {}) const {
     return library(request_type_of<R>().library()).ask(r, options);
+  }
+  /// Allocates the outputs that the request leaves out and sends it, see `library_actor::compute`:
+  ///
+  ///     auto c = gpu.compute(blas::gemm{.a = a, .b = b});
+  ///     auto y = gpu.compute(elementwise::softmax{.x = c->c});  // c->c has its memory already
+  template <request R>
+  computed<R> compute(R r, const request_options& options = {}) const {
+    return library(request_type_of<R>().library()).compute(std::move(r), options);
+  }
+  /// The same, and allocates these optional outputs, too: `{&layer_norm::mean}`.
+  template <request R>
+  computed<R> compute(R r, std::initializer_list<any_tensor R::*> also,
+                      const request_options& options = {}) const {
+    return library(request_type_of<R>().library()).compute(std::move(r), also, options);
   }
   template <request R>
   result<void> tell(const R& r, const request_options& options = {}) const {
