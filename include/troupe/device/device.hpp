@@ -135,7 +135,7 @@ class TROUPE_EXPORT device {
   /// \errors `invalid_argument` without such a context; `deadline_exceeded`; `mailbox_full` beyond
   /// 8 mappings, including timed-out ones whose earlier requests have not ended yet; those of a
   /// request that uses the tensor in the same role: `frozen_buffer`, `tainted_buffer`, …
-  [[nodiscard]] future<mapped_tensor> map(const any_tensor& t, access role,
+  [[nodiscard]] future<mapped_tensor> mapped(const any_tensor& t, access role,
                                           std::optional<std::chrono::nanoseconds> timeout = {});
   /// Invalidates every view of the buffer immediately (`errc::stale_buffer`). The memory is freed
   /// once the requests that use it have ended and its views are destroyed.
