@@ -52,7 +52,7 @@ TROUPE_EXPORT void compute(const std::shared_ptr<device_core>& core, const reque
 
 /// A `completion` that answers the promise.
 template <class Reply>
-[[nodiscard]] auto answer_to(promise<Reply> source) {
+[[nodiscard]] auto answer_to(promise<Reply>&& source) {
   return [source = std::move(source)](std::byte* reply, error* failure) mutable {
     if (failure != nullptr) return source.set_error(std::move(*failure));
     if constexpr (std::is_void_v<Reply>) {

@@ -21,10 +21,4 @@ void run_in_background(std::function<void()> task);
 /// The architecture of the current context's device, "sm_90".
 [[nodiscard]] result<std::string> current_architecture();
 
-/// How functions are run, by the environment variable TROUPE_ELEMENTWISE, for tests: `interpreted`;
-/// `compiled`; `callbacks`, compiled as well, and in transforms as callbacks only; or anything else
-/// for whatever is there and fastest.
-enum class kernel_policy : std::uint8_t { automatic, interpreted, compiled, callbacks };
-[[nodiscard]] kernel_policy policy() noexcept;
-
 }  // namespace troupe::cuda
