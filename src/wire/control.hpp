@@ -3,6 +3,8 @@
 #include "wire/layout.hpp"
 #include "wire/pools.hpp"
 
+#include <troupe/request/library_methods.hpp>
+
 #include <cstdint>
 #include <span>
 #include <string>
@@ -57,6 +59,7 @@ struct configure_message {
   shared_range ranges[pool_count]{};  ///< by pool number; without an address, there is no such pool
   std::uint32_t fault_injection = 0;
   std::uint32_t warm_first = 0;  ///< it must be warm before it is ready
+  library_methods methods{};
   char plugin[1024]{};           ///< the backend's path
   char device[64]{};             ///< the backend's device; empty if it has none of its own
   char libraries[512]{};         ///< enabled libraries, separated by spaces; empty for all

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <troupe/core/supervision.hpp>
+#include <troupe/request/library_methods.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -97,6 +98,8 @@ struct device_config {
   int lane_threads = 0;
   /// Names of the libraries to enable ("blas", "memory"); empty enables all.
   std::vector<std::string> libraries{};
+  /// How libraries compute that have several methods.
+  library_methods methods{};
   /// How many workers may be replaced within the window; the next failure stops the device. A loss
   /// does not count if a request was identified as its cause, if the worker was killed from
   /// outside, or if a request exceeded its run limit. More than three failures in a row with no

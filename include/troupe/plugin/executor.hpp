@@ -1,6 +1,7 @@
 #pragma once
 
 #include <troupe/plugin/kept_blobs.hpp>
+#include <troupe/request/library_methods.hpp>
 #include <troupe/request/request.hpp>
 
 #include <cstddef>
@@ -20,6 +21,8 @@ class lane_context {
   [[nodiscard]] virtual result<std::span<std::byte>> workspace(std::size_t bytes) = 0;
   /// The data that the program keeps for this device's workers; null if it keeps none.
   [[nodiscard]] virtual std::shared_ptr<kept_blobs> blobs() const { return nullptr; }
+  /// How libraries compute for this device (`device_config::methods`).
+  [[nodiscard]] virtual library_methods methods() const noexcept { return {}; }
   /// Scratch memory of the host, apart from `workspace`, which may be a device's. Aligned to 64
   /// bytes, with undefined content; not registered with a device. Valid until the executor returns
   /// or calls this again: enqueued work must not use it. \errors `out_of_memory`

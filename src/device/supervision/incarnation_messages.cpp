@@ -129,6 +129,7 @@ result<void> incarnation::configure() {
   }
   message.fault_injection = plan_.config->fault_injection ? 1 : 0;
   message.warm_first = plan_.warm_first ? 1 : 0;
+  message.methods = plan_.config->methods;
   const std::string libraries = enabled_libraries();
   if (plan_.plugin.size() >= sizeof(message.plugin) ||
       libraries.size() >= sizeof(message.libraries) ||

@@ -23,7 +23,8 @@ result<std::unique_ptr<engine>> engine::bring_up(const config& c) {
                                 .memory_base = memory.base,
                                 .memory_bytes = memory.mapped_bytes,
                                 .in_program = !c.in_process,
-                                .blobs = c.blobs},
+                                .blobs = c.blobs,
+                                .methods = c.methods},
                                c.libraries, all);
     if (!loaded) return std::move(loaded).error();
     made->accelerator_ = std::move(loaded->accelerator);
@@ -45,10 +46,12 @@ namespace {
 /// The lane for the warm-up of a backend whose calls return when the work is done.
 class plain_lane final : public lane_context {
  public:
-  explicit plain_lane(std::shared_ptr<kept_blobs> blobs) noexcept : blobs_(std::move(blobs)) {}
+  plain_lane(std::shared_ptr<kept_blobs> blobs, library_methods methods) noexcept
+      : blobs_(std::move(blobs)), methods_(methods) {}
 
   [[nodiscard]] int lane() const noexcept override { return 0; }
   [[nodiscard]] std::shared_ptr<kept_blobs> blobs() const override { return blobs_; }
+  [[nodiscard]] library_methods methods() const noexcept override { return methods_; }
   [[nodiscard]] result<std::span<std::byte>> workspace(std::size_t bytes) override {
     return workspace_.take(bytes);
   }
@@ -58,6 +61,7 @@ class plain_lane final : public lane_context {
 
  private:
   std::shared_ptr<kept_blobs> blobs_;
+  library_methods methods_;
   detail::scratch workspace_;
   detail::scratch host_room_;
 };
@@ -79,7 +83,7 @@ result<void> engine::warm_up(bool warm) {
   std::vector<warm_up_lane*> all = own;
   all.insert(all.end(), library_warm_ups_.begin(), library_warm_ups_.end());
   if (!accelerator_) {
-    plain_lane lane(config_.blobs);
+    plain_lane lane(config_.blobs, config_.methods);
     return run(all, lane);
   }
   for (std::size_t number = 0; number < (warm ? warm_lanes : 1); ++number) {

@@ -33,6 +33,7 @@ class engine {
     bool in_process = true;
     void (*add_own)(operation_table&) = nullptr;
     std::vector<std::string> user_plugins{};  ///< absolute paths
+    library_methods methods{};
     std::shared_ptr<kept_blobs> blobs{};
   };
 
@@ -63,6 +64,7 @@ class engine {
 
   [[nodiscard]] const wire::address_ranges& ranges() const noexcept { return config_.ranges; }
   [[nodiscard]] const std::shared_ptr<kept_blobs>& blobs() const noexcept { return config_.blobs; }
+  [[nodiscard]] library_methods methods() const noexcept { return config_.methods; }
   [[nodiscard]] const operation_table& operations() const noexcept { return operations_; }
   /// The libraries whose plugins cannot be loaded.
   [[nodiscard]] const std::vector<missing_library>& missing() const noexcept { return missing_; }

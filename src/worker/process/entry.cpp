@@ -239,6 +239,7 @@ class worker_process {
         .in_process = true,
         .add_own = add_,
         .user_plugins = wire::listed_paths(message.plugins),
+        .methods = methods_by_environment(message.methods),
         .blobs = std::make_shared<worker::blob_keeper>(
             *std::move(blobs), worker::blob_keeper::kept_in::memory_and_folder)};
     for (std::size_t pool = 0; pool < config.ranges.size(); ++pool) {

@@ -351,8 +351,8 @@ void check_dropout(dtype type) {
     attention_stage stage(s, c);
     s.fill(*stage.v, 1.0);
     auto r = stage.forward();
-    r.seed = seed;
-    r.offset = offset;
+    r.dropout.seed = seed;
+    r.dropout.offset = offset;
     std::vector<bool> kept;
     if (!s.run_if_offered(r)) return kept;
     for (const number o : s.elements_now(*stage.o)) {

@@ -28,6 +28,7 @@ class part_lane final : public lane {
     return part_.first(bytes);
   }
   [[nodiscard]] std::shared_ptr<kept_blobs> blobs() const override { return whole_.blobs(); }
+  [[nodiscard]] library_methods methods() const noexcept override { return whole_.methods(); }
   [[nodiscard]] result<std::span<std::byte>> host_workspace(std::size_t bytes) override {
     return whole_.host_workspace(bytes);
   }

@@ -55,8 +55,9 @@ struct lane_state {
 };
 constexpr char attachment_key = 0;
 
-bool waits_for_kernels() noexcept {
-  return policy() == kernel_policy::compiled || policy() == kernel_policy::callbacks;
+bool waits_for_kernels(const lane& where) noexcept {
+  const elementwise_method method = where.methods().elementwise;
+  return method == elementwise_method::compiled || method == elementwise_method::callbacks;
 }
 
 /// The inputs of the background thread that writes a kernel's source. The tensors only carry types.
@@ -100,7 +101,8 @@ result<known_request> prepare(const driver& d, const R& r, const lane& where, ke
   }
   made.interpreted = std::make_unique<interpreter_program>();
   if (!made.interpreted->assign(bound, over, made.plan)) made.interpreted.reset();
-  if (made.interpreted && policy() == kernel_policy::interpreted) return made;
+  if (made.interpreted && where.methods().elementwise == elementwise_method::interpreted)
+    return made;
   auto job = std::make_shared<source_job>(r.inputs, r.outputs, std::move(bound), over, made.plan);
   job->request.inputs = job->inputs;
   job->request.outputs = job->outputs;
@@ -167,7 +169,7 @@ result<void> run(const R& r, lane& where) {
     known.kernel = TRY(order());
     return {};
   };
-  if (waits_for_kernels() || !known.interpreted) {
+  if (waits_for_kernels(where) || !known.interpreted) {
     TRY(order_kernel());
     known.kernel->wait();
   }

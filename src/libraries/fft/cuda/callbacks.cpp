@@ -99,8 +99,9 @@ void order(known_request& known, lane_state& state, const fft::transform& t,
 
 result<void> run_with_functions(const fft::transform& t, const fft::request_fields& r, lane& where,
                                 transform_executor in_passes) {
-  const bool must_call = policy() == kernel_policy::callbacks;
-  if (policy() != kernel_policy::automatic && !must_call) return in_passes(t, r, where);
+  const elementwise_method method = where.methods().elementwise;
+  const bool must_call = method == elementwise_method::callbacks;
+  if (method != elementwise_method::automatic && !must_call) return in_passes(t, r, where);
   // With callbacks, scaling is a part of store. If store has no room for it, callbacks are not
   // used.
   std::optional<elementwise::function> scaled;

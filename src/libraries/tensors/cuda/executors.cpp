@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdlib>
 #include <memory>
 #include <string_view>
 #include <unordered_map>
@@ -50,12 +49,16 @@ struct lane_state {
 };
 constexpr char attachment_key = 0;
 
-/// TROUPE_TENSORS is `products` to never use cuTENSOR, or `cutensor` to use it wherever possible.
-tensors::library_use use_of_library() {
-  const char* const value = std::getenv("TROUPE_TENSORS");  // NOLINT(concurrency-mt-unsafe)
-  const std::string_view word = value == nullptr ? "" : value;
-  if (word == "products") return tensors::library_use::never;
-  return word == "cutensor" ? tensors::library_use::always : tensors::library_use::where_faster;
+tensors::library_use use_of_library(tensors_method method) noexcept {
+  switch (method) {
+    case tensors_method::products:
+      return tensors::library_use::never;
+    case tensors_method::cutensor:
+      return tensors::library_use::always;
+    case tensors_method::automatic:
+      break;
+  }
+  return tensors::library_use::where_faster;
 }
 
 // A worker may get a request before it is warm. This plugin has its own copy of the interpreter,
@@ -66,7 +69,7 @@ result<lane_state*> state_of(lane& where) {
   if (!place) {
     TRY(load_interpreter());
     auto made = std::make_shared<lane_state>();
-    made->with_library.library = use_of_library();
+    made->with_library.library = use_of_library(where.methods().tensors);
     if (made->with_library.library != tensors::library_use::never) {
       made->library = open_tensor_library();
     }

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include <condition_variable>
-#include <cstdlib>
 #include <deque>
 #include <mutex>
 #include <string_view>
@@ -82,17 +81,6 @@ result<std::string> current_architecture() {
     TRY(check(cudaDeviceGetAttribute(to, what, device), "cudaDeviceGetAttribute"));
   }
   return fmt::format("sm_{}{}", major, minor);
-}
-
-kernel_policy policy() noexcept {
-  static const kernel_policy found = [] {
-    const char* const value = std::getenv("TROUPE_ELEMENTWISE");
-    const std::string_view word = value == nullptr ? "" : value;
-    if (word == "interpreted") return kernel_policy::interpreted;
-    if (word == "callbacks") return kernel_policy::callbacks;
-    return word == "compiled" ? kernel_policy::compiled : kernel_policy::automatic;
-  }();
-  return found;
 }
 
 }  // namespace troupe::cuda

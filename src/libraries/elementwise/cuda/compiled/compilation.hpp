@@ -21,10 +21,4 @@ void run_in_background(std::function<void()> task);
 /// The architecture of the current context's device, "sm_90".
 [[nodiscard]] result<std::string> current_architecture();
 
-/// How functions are run, from the environment variable TROUPE_ELEMENTWISE, for tests.
-/// `interpreted` and `compiled` say so; `callbacks` is compiled, and runs functions of transforms
-/// as callbacks only. Any other value selects the fastest way that is ready.
-enum class kernel_policy : std::uint8_t { automatic, interpreted, compiled, callbacks };
-[[nodiscard]] kernel_policy policy() noexcept;
-
 }  // namespace troupe::cuda
