@@ -81,7 +81,7 @@ struct device_config {
   gpu_choice gpu = gpu_choice::same_number();
   /// Maximum number of requests waiting or running at once; 1 to 16 384.
   std::uint32_t mailbox_capacity = 1024;
-  /// Space for requests larger than a 464-byte mailbox slot, such as long lists of tensors.
+  /// Space for requests larger than a 456-byte mailbox slot, such as long lists of tensors.
   std::uint64_t mailbox_bytes = std::uint64_t{4} << 20;
   when_full full = when_full::reject;  ///< applies also when `mailbox_bytes` is used up
   /// Limit of device memory. 0 means all memory of the GPU. On the CPU backend 0 means half of the

@@ -18,7 +18,7 @@
 
 namespace troupe {
 
-class device_core;
+class device_endpoint;
 
 namespace detail {
 
@@ -40,15 +40,19 @@ class lane_group {
 /// comes as its bytes, a described one as an `any_value`, which may be moved from.
 using completion = unique_function<void(std::byte* reply, error* failure)>;
 
-TROUPE_EXPORT result<void> send(device_core& core, const request_type& type, const void* request,
+TROUPE_EXPORT result<void> send(device_endpoint& to, const request_type& type, const void* request,
                                 const request_options& options, std::uint8_t lane, completion done);
-[[nodiscard]] TROUPE_EXPORT completion_driver* driver_of(device_core& core) noexcept;
+[[nodiscard]] TROUPE_EXPORT completion_driver* driver_of(device_endpoint& of) noexcept;
+/// The next lane of the request's library.
+[[nodiscard]] TROUPE_EXPORT std::uint8_t lane_for(device_endpoint& to, const request_type& type);
 
 /// Allocates the outputs that `request` leaves out, and the optional ones at the offsets `also`,
 /// then sends it. If it is refused, its outputs are tainted.
-TROUPE_EXPORT void compute(const std::shared_ptr<device_core>& core, const request_type& type,
-                           void* request, std::span<const std::size_t> also,
-                           const request_options& options, std::uint8_t lane, completion done);
+TROUPE_EXPORT void allocate_and_send(const std::shared_ptr<device_endpoint>& to,
+                                     const request_type& type, void* request,
+                                     std::span<const std::size_t> also,
+                                     const request_options& options, std::uint8_t lane,
+                                     completion done);
 
 /// A `completion` that answers the promise.
 template <class Reply>
@@ -68,12 +72,27 @@ template <class Reply>
 }
 
 template <request R>
-[[nodiscard]] future<troupe::reply_of<R>> ask(device_core& core, const R& r,
+[[nodiscard]] future<troupe::reply_of<R>> ask(device_endpoint& to, const R& r,
                                               const request_options& options, std::uint8_t lane) {
-  promise<troupe::reply_of<R>> source(driver_of(core));
+  promise<troupe::reply_of<R>> source(driver_of(to));
   future<troupe::reply_of<R>> answer = source.get_future();
-  (void)send(core, request_type_of<R>(), &r, options, lane, answer_to(std::move(source)));
+  (void)send(to, request_type_of<R>(), &r, options, lane, answer_to(std::move(source)));
   return answer;
+}
+
+template <request R>
+[[nodiscard]] computed<R> compute(const std::shared_ptr<device_endpoint>& to, R r,
+                                  std::initializer_list<any_tensor R::*> also,
+                                  const request_options& options, std::uint8_t lane) {
+  std::vector<std::size_t> offsets;
+  for (const auto m : also)
+    offsets.push_back(static_cast<std::size_t>(reinterpret_cast<const std::byte*>(&(r.*m)) -
+                                               reinterpret_cast<const std::byte*>(&r)));
+  promise<troupe::reply_of<R>> source(driver_of(*to));
+  future<troupe::reply_of<R>> answer = source.get_future();
+  allocate_and_send(to, request_type_of<R>(), &r, offsets, options, lane,
+                    answer_to(std::move(source)));
+  return computed<R>(std::move(r), std::move(answer));
 }
 
 }  // namespace detail
@@ -93,7 +112,7 @@ class TROUPE_EXPORT request_handle {
 
  private:
   friend class library_actor;
-  std::weak_ptr<device_core> core_;
+  std::weak_ptr<device_endpoint> core_;
   std::uint16_t slot_ = 0;
   std::uint64_t ticket_ = 0;
 };
@@ -106,7 +125,7 @@ class TROUPE_EXPORT request_handle {
 class TROUPE_EXPORT library_actor {
  public:
   /// `library` must outlive `lanes`.
-  library_actor(std::shared_ptr<device_core> core, std::string_view library,
+  library_actor(std::shared_ptr<device_endpoint> core, std::string_view library,
                 std::shared_ptr<detail::lane_group> lanes);
   ~library_actor();
   library_actor(const library_actor&);
@@ -134,19 +153,11 @@ class TROUPE_EXPORT library_actor {
   template <request R>
   computed<R> compute(R r, std::initializer_list<any_tensor R::*> also,
                       const request_options& options = {}) const {
-    std::vector<std::size_t> offsets;
-    for (const auto m : also)
-      offsets.push_back(static_cast<std::size_t>(reinterpret_cast<const std::byte*>(&(r.*m)) -
-                                                 reinterpret_cast<const std::byte*>(&r)));
-    promise<reply_of<R>> source(detail::driver_of(*core_));
-    future<reply_of<R>> answer = source.get_future();
-    detail::compute(core_, request_type_of<R>(), &r, offsets, options, lanes_->pick(),
-                    detail::answer_to(std::move(source)));
-    return computed<R>(std::move(r), std::move(answer));
+    return detail::compute(core_, std::move(r), also, options, lanes_->pick());
   }
   template <request R>
   computed<R> compute(R r, const request_options& options = {}) const {
-    return compute<R>(std::move(r), std::initializer_list<any_tensor R::*>{}, options);
+    return detail::compute(core_, std::move(r), {}, options, lanes_->pick());
   }
 
   /// Sends a request without a reply. Returns whether it was accepted; its outcome appears only in
@@ -174,7 +185,7 @@ class TROUPE_EXPORT library_actor {
   [[nodiscard]] std::string_view library() const noexcept { return library_; }
 
  private:
-  std::shared_ptr<device_core> core_;
+  std::shared_ptr<device_endpoint> core_;
   std::string_view library_;  // owned by the owner of the lanes
   std::shared_ptr<detail::lane_group> lanes_;
 };

@@ -1,6 +1,6 @@
 // Maps a tensor for the program: a request keeps its place in the order until it is unmapped.
 
-#include "device/submission/device_core.hpp"
+#include "device/endpoint.hpp"
 #include "os/fork_count.hpp"
 
 #include <troupe/device/device.hpp>
@@ -24,7 +24,7 @@ using clock = std::chrono::steady_clock;
 /// requests may delay for long.
 class held_place {
  public:
-  held_place(std::weak_ptr<device_core> core, any_tensor flags, std::uint8_t lane)
+  held_place(std::weak_ptr<device_endpoint> core, any_tensor flags, std::uint8_t lane)
       : core_(std::move(core)), flags_(std::move(flags)), lane_(lane) {
     begun().store(0, std::memory_order_relaxed);
     ended().store(0, std::memory_order_relaxed);
@@ -71,7 +71,7 @@ class held_place {
   }
 
   const std::uint32_t made_in_ = os::fork_count();
-  std::weak_ptr<device_core> core_;
+  std::weak_ptr<device_endpoint> core_;
   any_tensor flags_;
   std::uint8_t lane_;
   // Each makes sure that only one thread acts.
@@ -184,7 +184,7 @@ future<mapped_tensor> device::mapped(const any_tensor& t, access role,
                                            static_cast<int>(role)),
          .device = ordinal()});
   }
-  auto asked = std::make_shared<answer>(core_->completions());
+  auto asked = std::make_shared<answer>(core_->driver());
   future<mapped_tensor> granted = asked->source.get_future();
   asked->parts = std::make_unique<mapped_tensor::parts>();
   asked->parts->tensor = t;
@@ -198,7 +198,7 @@ future<mapped_tensor> device::mapped(const any_tensor& t, access role,
         {.code = errc::mailbox_full,
          .message =
              fmt::format("mapped: at most {} tensors may be mapped or waiting to be mapped at once",
-                         device_core::mapping_lanes),
+                         device_endpoint::mapping_lanes),
          .device = ordinal()});
   }
   const auto place = std::make_shared<held_place>(core_, *flags, *lane);
@@ -216,15 +216,16 @@ future<mapped_tensor> device::mapped(const any_tensor& t, access role,
    : role == access::write ? request.written
                            : request.updated) = t;
   const auto sent =
-      core_->send(request_type_of<lane::mapping>(), &request, {.run_limit = unlimited}, *lane,
+      core_->send(request_type_of<lane::mapping>(), &request, {.run_limit = unlimited},
                   [asked, place](const std::byte*, error* failure) {
                     if (failure != nullptr) return asked->fail(std::move(*failure));
                     if (place->has_begun()) return;
                     asked->fail({.code = errc::protocol_violation,
                                  .message = "a worker ended it before it began"});
-                  });
+                  },
+                  {.lane = *lane});
   if (!sent) return granted;
-  core_->watch().look_until([asked, place, until] {
+  core_->look_until([asked, place, until] {
     if (place->has_begun()) {
       asked->succeed();
       return true;

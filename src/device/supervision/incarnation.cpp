@@ -1,6 +1,6 @@
 #include "device/supervision/incarnation.hpp"
 
-#include "device/submission/mailbox.hpp"
+#include "device/mailbox/mailbox.hpp"
 #include "memory/memory_pool.hpp"
 #include "os/event.hpp"
 #include "os/message_socket.hpp"

@@ -6,7 +6,7 @@
 #include <bit>
 #include <utility>
 
-// What a request says.
+// Reads the fields of a request into a case.
 namespace troupe::cuda {
 
 template <class R>
@@ -42,7 +42,8 @@ void attention_case::choose(dnn::attention_facts facts) {
     return;
   }
   facts.compute_capability = *capability;
-  // Masks of dropout differ, so forward is computed by what computes its gradients.
+  // Each implementation draws its own dropout mask, so forward must use the one that backward will
+  // use.
   facts.backward = facts.backward || facts.dropout;
   auto within = dnn::within_limits(facts);
   if (fp8()) {

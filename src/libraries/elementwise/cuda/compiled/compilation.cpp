@@ -21,7 +21,7 @@ jit::compiler& compiler() {
   return one;
 }
 
-/// It starts when there is something to do, and ends with the process.
+/// A thread that starts with the first task and ends with the process.
 class background {
  public:
   static background& instance() {
@@ -48,13 +48,13 @@ class background {
             task();
           }
         }) {
-    (void)compiler();  // which it uses, so that it ends later
+    (void)compiler();  // used by the thread, so it must end later
   }
 
   std::mutex mutex_;
   std::condition_variable_any changed_;
   std::deque<std::function<void()>> tasks_;
-  std::jthread thread_;  // last: it uses the others
+  std::jthread thread_;  // last: it uses the other members
 };
 
 }  // namespace
