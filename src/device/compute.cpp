@@ -9,10 +9,10 @@
 
 namespace troupe::detail {
 
-void compute(const std::shared_ptr<device_endpoint>& core, const request_type& type, void* request,
-             std::span<const std::size_t> also, const request_options& options, std::uint8_t lane,
-             completion done) {
-  device on(core);
+void allocate_and_send(const std::shared_ptr<device_endpoint>& to, const request_type& type,
+                       void* request, std::span<const std::size_t> also,
+                       const request_options& options, std::uint8_t lane, completion done) {
+  device on(to);
   std::vector<any_tensor> allocated;
   const auto allocate = [&](dtype element, const shape& extents) {
     auto made = on.allocate(element, extents);
@@ -21,10 +21,10 @@ void compute(const std::shared_ptr<device_endpoint>& core, const request_type& t
   };
   result<void> sent;
   if (auto outputs = allocate_outputs(type, request, allocate, also)) {
-    sent = send(*core, type, request, options, lane, std::move(done));
+    sent = send(*to, type, request, options, lane, std::move(done));
   } else {
     error why = std::move(outputs).error();
-    why.device = core->ordinal();
+    why.device = to->ordinal();
     why.request = print(type, request);
     sent = why;
     done(nullptr, &why);
@@ -34,7 +34,7 @@ void compute(const std::shared_ptr<device_endpoint>& core, const request_type& t
   const std::string culprit =
       fmt::format("{}, which was refused ({}),", type.name, sent.error().message);
   for (const any_tensor& t : allocated)
-    core->memory().taints().taint(*t.buffer().get(), {.end = t.buffer()->bytes}, {}, culprit);
+    to->memory().taints().taint(*t.buffer().get(), {.end = t.buffer()->bytes}, {}, culprit);
 }
 
 }  // namespace troupe::detail

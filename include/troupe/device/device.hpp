@@ -163,13 +163,14 @@ class TROUPE_EXPORT device {
   ///     auto y = gpu.compute(elementwise::softmax{.x = c->c});  // c->c has its memory already
   template <request R>
   computed<R> compute(R r, const request_options& options = {}) const {
-    return library(request_type_of<R>().library()).compute(std::move(r), options);
+    return compute<R>(std::move(r), std::initializer_list<any_tensor R::*>{}, options);
   }
   /// The same, and allocates these optional outputs, too: `{&layer_norm::mean}`.
   template <request R>
   computed<R> compute(R r, std::initializer_list<any_tensor R::*> also,
                       const request_options& options = {}) const {
-    return library(request_type_of<R>().library()).compute(std::move(r), also, options);
+    const std::uint8_t lane = detail::lane_for(*core_, request_type_of<R>());
+    return detail::compute(core_, std::move(r), also, options, lane);
   }
   template <request R>
   result<void> tell(const R& r, const request_options& options = {}) const {

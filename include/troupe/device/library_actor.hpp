@@ -48,9 +48,11 @@ TROUPE_EXPORT result<void> send(device_endpoint& to, const request_type& type, c
 
 /// Allocates the outputs that `request` leaves out, and the optional ones at the offsets `also`,
 /// then sends it. If it is refused, its outputs are tainted.
-TROUPE_EXPORT void compute(const std::shared_ptr<device_endpoint>& core, const request_type& type,
-                           void* request, std::span<const std::size_t> also,
-                           const request_options& options, std::uint8_t lane, completion done);
+TROUPE_EXPORT void allocate_and_send(const std::shared_ptr<device_endpoint>& to,
+                                     const request_type& type, void* request,
+                                     std::span<const std::size_t> also,
+                                     const request_options& options, std::uint8_t lane,
+                                     completion done);
 
 /// A `completion` that answers the promise.
 template <class Reply>
@@ -76,6 +78,21 @@ template <request R>
   future<troupe::reply_of<R>> answer = source.get_future();
   (void)send(to, request_type_of<R>(), &r, options, lane, answer_to(std::move(source)));
   return answer;
+}
+
+template <request R>
+[[nodiscard]] computed<R> compute(const std::shared_ptr<device_endpoint>& to, R r,
+                                  std::initializer_list<any_tensor R::*> also,
+                                  const request_options& options, std::uint8_t lane) {
+  std::vector<std::size_t> offsets;
+  for (const auto m : also)
+    offsets.push_back(static_cast<std::size_t>(reinterpret_cast<const std::byte*>(&(r.*m)) -
+                                               reinterpret_cast<const std::byte*>(&r)));
+  promise<troupe::reply_of<R>> source(driver_of(*to));
+  future<troupe::reply_of<R>> answer = source.get_future();
+  allocate_and_send(to, request_type_of<R>(), &r, offsets, options, lane,
+                    answer_to(std::move(source)));
+  return computed<R>(std::move(r), std::move(answer));
 }
 
 }  // namespace detail
@@ -136,19 +153,11 @@ class TROUPE_EXPORT library_actor {
   template <request R>
   computed<R> compute(R r, std::initializer_list<any_tensor R::*> also,
                       const request_options& options = {}) const {
-    std::vector<std::size_t> offsets;
-    for (const auto m : also)
-      offsets.push_back(static_cast<std::size_t>(reinterpret_cast<const std::byte*>(&(r.*m)) -
-                                                 reinterpret_cast<const std::byte*>(&r)));
-    promise<reply_of<R>> source(detail::driver_of(*core_));
-    future<reply_of<R>> answer = source.get_future();
-    detail::compute(core_, request_type_of<R>(), &r, offsets, options, lanes_->pick(),
-                    detail::answer_to(std::move(source)));
-    return computed<R>(std::move(r), std::move(answer));
+    return detail::compute(core_, std::move(r), also, options, lanes_->pick());
   }
   template <request R>
   computed<R> compute(R r, const request_options& options = {}) const {
-    return compute<R>(std::move(r), std::initializer_list<any_tensor R::*>{}, options);
+    return detail::compute(core_, std::move(r), {}, options, lanes_->pick());
   }
 
   /// Sends a request without a reply. Returns whether it was accepted; its outcome appears only in

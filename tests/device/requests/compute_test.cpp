@@ -99,9 +99,9 @@ TEST_P(Compute, SaysWhichOutputMustBeGiven) {
 
 TEST_P(Compute, RefusesAnOutputForWhichThereIsNoMemory) {
   device_config small = config();
-  small.memory_limit_bytes = 16 << 20;
+  small.memory_limit_bytes = 64 << 20;
   device gpu = instead(small);
-  const auto a = gpu.tensor<float>({2048, 1}).value();
+  const auto a = gpu.tensor<float>({8192, 1}).value();
   auto y = gpu.compute(blas::gemm{.a = a, .b = a.transpose()});
   EXPECT_TRUE(y->c.null());
   const auto refused = y.get_result();

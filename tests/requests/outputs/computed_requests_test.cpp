@@ -139,11 +139,12 @@ class ComputedRequest : public testing::TestWithParam<const request_type*> {
     leave_out(r, outputs);
     promise<void> source(detail::driver_of(*cpu().core()));
     auto answer = source.get_future();
-    detail::compute(cpu().core(), type(), r.data(), {}, {}, 0,
-                    [&source](std::byte*, error* failure) {
-                      if (failure != nullptr) return source.set_error(std::move(*failure));
-                      source.set_value();
-                    });
+    detail::allocate_and_send(cpu().core(), type(), r.data(), {}, {}, 0,
+                              [&source](std::byte*, error* failure) {
+                                if (failure != nullptr)
+                                  return source.set_error(std::move(*failure));
+                                source.set_value();
+                              });
     return answer.get_result();
   }
 
