@@ -38,7 +38,7 @@ with troupe.System() as system:
     for step in range(1, 41):
         ew.rms_norm(x=x, y=n1).result()
         q, k, v = heads(gpu.compute(product, n1, w[0]).result(), 3)
-        dnn.attention_forward(q=q, k=k, v=v, o=heads(o)[0], statistics=stats, right=0).result()
+        dnn.attention_forward(q=q, k=k, v=v, o=heads(o)[0], statistics=stats, mask_right=0).result()
         r = gpu.compute(joined, o, w[1], x).result()
         ew.rms_norm(x=r, y=n2, rstd=rstd).result()
         u, a = gpu.compute(widened, n2, w[2]).result()
@@ -50,8 +50,8 @@ with troupe.System() as system:
         dr = ew.residual_add(x=dn, residual=dy).result()
         gpu.compute(by_input, dr, w[1], out=d_o).result()
         dq, dk, dv = heads(dqkv, 3)
-        dnn.attention_backward(q=q, k=k, v=v, o=heads(o)[0], d_o=heads(d_o)[0], statistics=stats,
-                               d_q=dq, d_k=dk, d_v=dv, right=0).result()  # fmt: skip
+        dnn.attention_backward(q=q, k=k, v=v, o=heads(o)[0], dout=heads(d_o)[0], statistics=stats,
+                               dq=dq, dk=dk, dv=dv, mask_right=0).result()  # fmt: skip
         pairs = (n1, dqkv), (o, dr), (n2, du), (a, dy)
         gradients = [gpu.compute(by_weight, *pair).result() for pair in pairs]
         ew.adamw(parameters=w, gradients=gradients, first_moments=moments[0], second_moments=moments[1],

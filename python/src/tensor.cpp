@@ -293,7 +293,7 @@ void add_tensor(nb::module_& m) {
       .def("_map",
            [](py_tensor& t, const std::string& role, std::optional<double> timeout) {
              return py_future(
-                 t.device->in_order().map(t.view, access_from(role), duration_of(timeout)));
+                 t.device->in_order().mapped(t.view, access_from(role), duration_of(timeout)));
            })
       .def("_view_in_place",
            [](nb::handle self) {

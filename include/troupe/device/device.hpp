@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include <concepts>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <ranges>
@@ -134,8 +135,8 @@ class TROUPE_EXPORT device {
   /// \errors `invalid_argument` without such a context; `deadline_exceeded`; `mailbox_full` beyond
   /// 8 mappings, including timed-out ones whose earlier requests have not ended yet; those of a
   /// request that uses the tensor in the same role: `frozen_buffer`, `tainted_buffer`, …
-  [[nodiscard]] future<mapped_tensor> map(const any_tensor& t, access role,
-                                          std::optional<std::chrono::nanoseconds> timeout = {});
+  [[nodiscard]] future<mapped_tensor> mapped(const any_tensor& t, access role,
+                                             std::optional<std::chrono::nanoseconds> timeout = {});
   /// Invalidates every view of the buffer immediately (`errc::stale_buffer`). The memory is freed
   /// once the requests that use it have ended and its views are destroyed.
   void release(const any_tensor& t);
@@ -155,6 +156,20 @@ class TROUPE_EXPORT device {
   template <request R>
   [[nodiscard]] future<reply_of<R>> ask(const R& r, const request_options& options = {}) const {
     return detail::ask(*core_, r, options, detail::lane_for(*core_, request_type_of<R>()));
+  }
+  /// Allocates the outputs that the request leaves out and sends it, see `library_actor::compute`:
+  ///
+  ///     auto c = gpu.compute(blas::gemm{.a = a, .b = b});
+  ///     auto y = gpu.compute(elementwise::softmax{.x = c->c});  // c->c has its memory already
+  template <request R>
+  computed<R> compute(R r, const request_options& options = {}) const {
+    return library(request_type_of<R>().library()).compute(std::move(r), options);
+  }
+  /// The same, and allocates these optional outputs, too: `{&layer_norm::mean}`.
+  template <request R>
+  computed<R> compute(R r, std::initializer_list<any_tensor R::*> also,
+                      const request_options& options = {}) const {
+    return library(request_type_of<R>().library()).compute(std::move(r), also, options);
   }
   template <request R>
   result<void> tell(const R& r, const request_options& options = {}) const {

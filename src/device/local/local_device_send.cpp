@@ -137,6 +137,7 @@ void local_device::note_rare(prepared_request& made, const request_type& type,
   if (auto written = write(made, type, request, until, how.full); !written) return written;
   // After the operands are checked: their memory is mapped by this count of changes.
   header.memory_version = supervisor_->memory_version();
+  header.sequence = 0;
   if (!options.quarantine) r.quarantine = record::trial::is_exempt;
   if (completions_->quarantine().counts()) [[unlikely]] {
     return admit(*slot);

@@ -84,7 +84,7 @@ result<wire::operand_source::place> outgoing_operands::locate(std::string_view f
     }
   }
   const place where{.buffer = buffer->id,
-                    .space = buffer->space,
+                    .pool = wire::own_pool(buffer->space),
                     .offset = buffer->offset + static_cast<std::uint64_t>(first)};
   kept_.add(std::move(operand));
   return where;

@@ -5,7 +5,7 @@
 #include "memory/taint_book.hpp"
 
 #include <troupe/device/library_actor.hpp>
-#include <troupe/lane/map.hpp>
+#include <troupe/lane/mapping.hpp>
 #include <troupe/request/request.hpp>
 #include <troupe/tensor/buffer.hpp>
 
@@ -27,7 +27,7 @@ using detail::completion;
 /// A mapped tensor runs nothing: its request only keeps its place in the order, for as long as the
 /// program keeps the mapping.
 [[nodiscard]] inline bool is_mapping(const request_type& type) noexcept {
-  return type.id == request_type_of<lane::map>().id;
+  return type.id == request_type_of<lane::mapping>().id;
 }
 
 /// A request that was running in this many lost workers is not run again.

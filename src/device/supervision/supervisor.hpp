@@ -148,7 +148,9 @@ class supervisor final {
   }
 
   /// Counts the changes of memory so far; a request carries the count that it depends on.
-  [[nodiscard]] std::uint64_t memory_version() const noexcept { return memory_.version(); }
+  [[nodiscard]] std::uint64_t memory_version() const noexcept {
+    return memory_.version(wire::device_pool);
+  }
 
   /// Call after sending a request with a deadline: the device thread checks it then.
   void schedule_check(std::int64_t at_ns) noexcept {

@@ -1,12 +1,11 @@
 #include "backend/cuda/context/late_failure.cuh"
+#include "libraries/blas/cuda/kernels/checked_pivots.hpp"
 #include "libraries/blas/cuda/kernels/launch.cuh"
-#include "libraries/blas/cuda/kernels/pivots.hpp"
 
 namespace troupe::cuda {
 namespace {
 
-using place = unsigned long long;  // what atomicMin takes of 64 bits
-static_assert(sizeof(place) == sizeof(std::uint64_t));
+using place = unsigned long long;
 constexpr place nowhere = ~place{0};
 
 __global__ void __launch_bounds__(threads_per_block)
@@ -31,22 +30,16 @@ __global__ void report(const std::int32_t* pivots, std::int64_t n, const place* 
 
 }  // namespace
 
-result<void> admit_pivots(lane& where, const any_tensor& pivots, std::int32_t* to,
-                          std::uint64_t* first_bad) {
-  if (auto done = check(cudaMemsetAsync(first_bad, 0xff, sizeof *first_bad, where.stream()),
-                        "cudaMemsetAsync");
-      !done) {
-    return done;
-  }
-  const std::int64_t count = pivots.count();
-  return launch(where, "admit", admit, blocks_for(where, count), pivots.data<std::int32_t>(), to,
-                pivots.extent(1), count, reinterpret_cast<place*>(first_bad));
+result<void> checked_pivots::before(lane& where) {
+  TRY(check(cudaMemsetAsync(first_bad_, 0xff, sizeof(place), where.stream()), "cudaMemsetAsync"));
+  const std::int64_t count = given_.count();
+  return launch(where, "admit", admit, blocks_for(where, count), given_.data<std::int32_t>(),
+                admitted_.get(), given_.extent(1), count, first_bad_.get());
 }
 
-result<void> report_pivots(lane& where, const any_tensor& pivots, const std::uint64_t* first_bad,
-                           late_failure failure) {
-  return launch(where, "report", report, 1, pivots.data<std::int32_t>(), pivots.extent(1),
-                reinterpret_cast<const place*>(first_bad), failure);
+result<void> checked_pivots::after(lane& where) {
+  return launch(where, "report", report, 1, given_.data<std::int32_t>(), given_.extent(1),
+                first_bad_.get(), failure_);
 }
 
 }  // namespace troupe::cuda

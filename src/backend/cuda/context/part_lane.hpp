@@ -11,8 +11,8 @@
 
 namespace troupe::cuda {
 
-/// A lane whose workspace is a part of another one's: for executors that work for another, which
-/// has its own memory there.
+/// A lane whose workspace is a part of another lane's: for executors that run inside of another
+/// executor, whose own memory is there, too.
 class part_lane final : public lane {
  public:
   part_lane(cuda::lane& whole, std::span<std::byte> part) noexcept : whole_(whole), part_(part) {}
@@ -28,6 +28,7 @@ class part_lane final : public lane {
     return part_.first(bytes);
   }
   [[nodiscard]] std::shared_ptr<kept_blobs> blobs() const override { return whole_.blobs(); }
+  [[nodiscard]] library_methods methods() const noexcept override { return whole_.methods(); }
   [[nodiscard]] result<std::span<std::byte>> host_workspace(std::size_t bytes) override {
     return whole_.host_workspace(bytes);
   }
