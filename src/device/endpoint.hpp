@@ -33,9 +33,10 @@ class device_endpoint {
   // Requests.
 
   /// How to treat a request that finds the mailbox full.
-  enum class if_full : bool {
+  enum class if_full : std::uint8_t {
     as_configured,
-    wait,  ///< it waits for a slot, however the device is configured
+    wait,    ///< it waits for a slot, however the device is configured
+    refuse,  ///< likewise it never waits
   };
   /// Whether another request follows in the lane. If so, the lane does not stop for this one's
   /// mark, which then arrives a little later: for requests that take much longer than that.

@@ -46,7 +46,9 @@ class local_device final : public device_endpoint {
   /// The first phase of sending: everything that can refuse the request. A request for several
   /// devices is prepared on all of them before it is published on any.
   ///
-  /// Until it is published or dropped, freezes and thaws of this device wait.
+  /// Until it is published or dropped, freezes and thaws of this device wait. So a sender that has
+  /// prepared it must not wait for another device: use `if_full::refuse`, and drop all to try
+  /// again.
   [[nodiscard]] result<prepared_request> prepare(const request_type& type, const void* request,
                                                  const request_options& options, manner how);
   /// The second phase: the request gets its place in the order. Cannot fail.

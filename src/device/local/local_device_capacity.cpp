@@ -30,7 +30,9 @@ result<void> local_device::await_capacity(deadline until, if_full full,
     if (guards_ && guards_->home_is_forced()) {
       return error{.code = errc::device_stopped, .message = "its system shuts down"};
     }
-    if (config_.full == when_full::reject && full != if_full::wait) {
+    const bool waits = full == if_full::wait ||
+                       (full == if_full::as_configured && config_.full == when_full::wait);
+    if (!waits) {
       // A sender that retries in a loop may occupy the very processor that the worker needs.
       if (!std::exchange(given_way, true)) {
         ::sched_yield();

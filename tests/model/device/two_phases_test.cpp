@@ -25,6 +25,7 @@ class device_of_several {
                                      ordinal,
                                      {.mailbox_capacity = capacity,
                                       .mailbox_bytes = 4096,
+                                      .full = when_full::wait,
                                       .memory_limit_bytes = 1 << 20,
                                       .standby = false},
                                      host, environment_)
@@ -41,7 +42,8 @@ class device_of_several {
   }
 
   [[nodiscard]] result<prepared_request> prepare(const use& request) {
-    return core->prepare(request_type_of<use>(), &request, {}, {.lane = 0});
+    return core->prepare(request_type_of<use>(), &request, {},
+                         {.lane = 0, .full = device_endpoint::if_full::refuse});
   }
   /// Takes up requests, and completes the first one.
   void work() {
