@@ -106,12 +106,10 @@ void reactor::screen(std::uint16_t slot) {
   if (records_[slot].answered) return;
   std::optional<error> why;
   try {
-    if (std::string undefined = taints_.screen(slot); !undefined.empty()) {
-      why = error{.code = errc::tainted_buffer, .message = std::move(undefined)};
-    }
+    why = taints_.screen(slot);
   } catch (const std::bad_alloc&) {
-    insist_on([&] { taints_.invalidate(slot); });  // it may run, whatever it reads
     why = no_host_memory();
+    insist_on([&] { taints_.invalidate(slot, *why); });  // it may run, whatever it reads
   }
   if (why) answer_early(slot, *std::move(why));
 }
@@ -355,27 +353,32 @@ void reactor::end(std::uint16_t slot, std::byte* reply, error* failure, slot_is 
   record& r = records_[slot];
   completion done;
   std::optional<error> undefined;
-  // Also if it was answered early and ran on.
-  const bool left_undefined =
-      failure != nullptr && had == begun::yes && !keeps_outputs(slot, failure->code);
+  if (failure != nullptr) [[unlikely]] {
+    complete(slot, *failure);
+    // One that an earlier worker has completed is passed over by this one.
+    const bool judged = r.answered && !r.early;
+    if (had != begun::unknown && !judged) leave_undefined(slot, *failure, had);
+  }
   if (!r.answered) {
     if (r.watched) [[unlikely]] {
-      std::string culprit;
-      insist_on([&] { culprit = taints_.conclude(slot, failure == nullptr); });
-      if (!culprit.empty()) {
-        undefined = error{.code = errc::tainted_buffer, .message = std::move(culprit)};
+      insist_on([&] { undefined = taints_.conclude(slot, failure == nullptr); });
+      if (undefined && failure == nullptr) {
         failure = &*undefined;
         reply = nullptr;
+        complete(slot, *failure);
       }
+      // It may have run, whatever its answer is.
+      if (undefined) insist_on([&] { taints_.invalidate(slot, *failure); });
     }
     // It is not run again, so its outputs stay half written.
-    if (failure != nullptr && r.interrupted) insist_on([&] { taints_.invalidate(slot); });
-    if (failure != nullptr) complete(slot, *failure);
+    if (failure != nullptr && r.interrupted) {
+      insist_on([&] { taints_.invalidate(slot, *failure); });
+    }
     note_answered(r, failure != nullptr);
     if (r.done) done = std::move(r.done);
+  } else {
+    r.early.reset();
   }
-  if (left_undefined) [[unlikely]]
-    insist_on([&] { taints_.invalidate(slot); });
   if (traced_) [[unlikely]]
     note_stamps(slot);
   if (what == slot_is::freed) free_slot(slot);
@@ -388,6 +391,21 @@ void reactor::end(std::uint16_t slot, std::byte* reply, error* failure, slot_is 
     error none = no_host_memory();
     done(nullptr, &none);
   }
+}
+
+// Taints the outputs of a failed request. One that was answered early is the cause of its
+// readers' failures by that answer. A mapping writes nothing: the program does.
+void reactor::leave_undefined(std::uint16_t slot, const error& why, begun had) {
+  const record& r = records_[slot];
+  const bool keeps = is_mapping(*r.type) || keeps_outputs(slot, why.code);
+  if (keeps && (had == begun::yes || is_mapping(*r.type))) return;
+  taint_limits until;
+  if (had == begun::no) {
+    walk();
+    until.updated = r.early ? r.early->before : cursor_;
+    if (keeps) until.overwritten = until.updated;
+  }
+  insist_on([&] { taints_.invalidate(slot, r.early ? r.early->why : why, until); });
 }
 
 // If there is no memory for the details, the error is reported without them.
@@ -432,11 +450,21 @@ std::string reactor::text_of(std::uint16_t slot) {
 void reactor::answer_early(std::uint16_t slot, error why) {
   if (records_[slot].kills > 0) ++skipped_reruns_;
   requests_.header(slot).revoked.store(1, std::memory_order_relaxed);
+  complete(slot, why);
+  insist_on(
+      [&] { records_[slot].early = std::make_unique<early_answer>(requests_.next_ticket(), why); });
   end(slot, nullptr, &why, slot_is::kept);
 }
 
+void reactor::forget(std::uint16_t slot) {
+  if (!records_[slot].early) return;
+  leave_undefined(slot, records_[slot].early->why, begun::no);
+  records_[slot].early.reset();
+}
+
 void reactor::drop(std::uint16_t slot, error why) {
-  end(slot, nullptr, &why, slot_is::freed);
+  const record& r = records_[slot];
+  end(slot, nullptr, &why, slot_is::freed, r.interrupted ? begun::yes : begun::no);
   give_back_freed();
 }
 

@@ -140,6 +140,11 @@ class reactor final : public completion_driver {
 
   /// A request as errors show it.
   [[nodiscard]] std::string text_of(std::uint16_t slot);
+  /// Marks the outputs of a request as undefined that `why` ends.
+  void taint_outputs(std::uint16_t slot, error& why) {
+    complete(slot, why);
+    taints_.taint_outputs(slot, why);
+  }
 
   /// Answers a request early and leaves its slot in flight; it must not be run any more.
   void answer_early(std::uint16_t slot, error why);
@@ -154,6 +159,8 @@ class reactor final : public completion_driver {
   /// Refuses requests that would read undefined content, among those in flight and not held. Call
   /// it after content has become undefined.
   void screen_in_flight();
+  /// A request that was answered early is known not to have run, and must not be.
+  void forget(std::uint16_t slot);
   /// Ends a request that no worker has: answers it, unless it was answered, and frees its slot.
   void drop(std::uint16_t slot, error why);
   /// The same for all requests in flight that were answered. Held ones stay, because their
@@ -186,7 +193,7 @@ class reactor final : public completion_driver {
   void on_failure(unique_function<void(std::uint16_t, error&)> complete) {
     complete_error_ = std::move(complete);
   }
-  /// Called for each request that began and failed: whether its outputs are defined.
+  /// Called for each request that failed: whether its outputs are defined.
   void on_outcome(unique_function<bool(std::uint16_t, errc)> keeps) {
     keeps_outputs_ = std::move(keeps);
   }
@@ -240,9 +247,11 @@ class reactor final : public completion_driver {
                                                slot_is what, word_left& left);
   template <class Text>
   void note_violation(Text&& text);
-  enum class begun : bool { no, yes };  // whether a failed request may have written
+  // Whether a failed request may have written.
+  enum class begun : std::uint8_t { unknown, no, yes };
   void end(std::uint16_t slot, std::byte* reply, error* failure, slot_is what,
-           begun had = begun::no);
+           begun had = begun::unknown);
+  void leave_undefined(std::uint16_t slot, const error& why, begun had);
   [[nodiscard]] bool keeps_outputs(std::uint16_t slot, errc code);
   void complete(std::uint16_t slot, error& failure);
   void note_answered(record& r, bool failed);

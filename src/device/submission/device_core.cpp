@@ -386,7 +386,7 @@ future<void> device_core::thaw(detail::buffer_ref buffer) {
   });
 }
 
-std::string device_core::tainted_by(const any_tensor& t) {
+taint_cause device_core::tainted_by(const any_tensor& t) {
   const detail::buffer_ref& buffer = t.buffer();
   memory_pool& pool = buffer->owner == &memory() ? memory() : host_memory();
   const any_tensor::byte_range reach = t.reach();

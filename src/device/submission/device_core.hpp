@@ -98,6 +98,9 @@ class device_core {
   /// once, even if it was answered early; none is opened after the device has gone.
   void open(std::uint16_t slot) noexcept { requests_->open(slot); }
 
+  /// Every request sent before the call has a smaller ticket.
+  [[nodiscard]] std::uint64_t next_ticket() const noexcept { return requests_->next_ticket(); }
+
   [[nodiscard]] bool would_wait() noexcept {
     if (config_.full != when_full::wait || requests_->has_free_slot()) return false;
     completions_->try_poll();  // as a sender does, before it waits
@@ -147,7 +150,7 @@ class device_core {
   [[nodiscard]] memory_pool& host_memory() noexcept { return *host_memory_; }
   /// Names the request that left part of the tensor undefined, unless earlier requests overwrite
   /// that part; empty if there is none. Precondition: the memory belongs to this device.
-  [[nodiscard]] std::string tainted_by(const any_tensor& t);
+  [[nodiscard]] taint_cause tainted_by(const any_tensor& t);
   [[nodiscard]] copy_pool& copiers() noexcept { return *copiers_; }
   [[nodiscard]] const device_config& config() const noexcept { return config_; }
   [[nodiscard]] std::uint32_t mailbox_capacity() const noexcept { return requests_->capacity(); }

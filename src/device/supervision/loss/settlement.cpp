@@ -130,7 +130,9 @@ void settlement::settle(outcome& left) {
   for (const draining_worker::held_request& held : draining_->held) {
     record& r = completions_.at(held.slot);
     if (marks.completed(held)) {
-      if (!r.answered) completions_.answer_completed(held.slot, segment, marks.replied(held));
+      if (!r.answered || r.early) {
+        completions_.answer_completed(held.slot, segment, marks.replied(held));
+      }
       continue;
     }
     // A withdrawn request is passed over, and may look begun all the same.
@@ -169,11 +171,12 @@ std::optional<error> settlement::end_of(verdict v, std::uint16_t slot, bool culp
   std::optional<error> end;
   switch (v) {
     case verdict::forget:
+      completions_.forget(slot);
       return std::nullopt;
     case verdict::replay:
       // Its inputs may have become undefined by this very loss.
-      if (std::string undefined = completions_.taints().screen(slot); !undefined.empty()) {
-        end = error{.code = errc::tainted_buffer, .message = std::move(undefined)};
+      end = completions_.taints().screen(slot);
+      if (end) {
         // It is not run again, so it stays unknown whether it caused an earlier fault.
         if (r.started || r.kills > 0) cause_.leave_open();
         break;
@@ -215,7 +218,7 @@ std::optional<error> settlement::end_of(verdict v, std::uint16_t slot, bool culp
           .message = fmt::format("quarantined: {} workers were lost while it ran", r.kills + 1)};
       break;
   }
-  completions_.taints().taint_outputs(slot);
+  completions_.taint_outputs(slot, *end);
   return end;
 }
 
