@@ -101,7 +101,7 @@ class py_future {
   bool taking_ = false;
   bool looked_at_ = false;   // nothing is to be said of its failure
   bool is_operand_ = false;  // of a request, whose failure tells of this one
-  nb::object value_;         // null: what is written
+  nb::object value_;         // null if the written tensors are the answer
   written_tensors written_;
   nb::object whole_;  // the future of which this is a part
   std::optional<error> failure_;
