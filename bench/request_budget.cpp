@@ -51,16 +51,16 @@ result<void> run(const end_of_batch& /*request*/, lane_context& /*lane*/) {
 
 void add_operations(operation_table& operations) { operations.add(&run, effort::by_size); }
 
-/// Sends what `next` makes, batch by batch, and takes every answer.
-template <class Next>
-void send_all(const library_actor& lane, std::size_t times, Next& next) {
+/// Sends what `next` makes to a device or an actor, batch by batch, and takes every answer.
+template <class Target, class Next>
+void send_all(const Target& to, std::size_t times, Next& next) {
   std::vector<future<void>> answers;
   answers.reserve(batch + 1);
   for (std::size_t i = 0; i < times; ++i) {
     batch_has_run.store(false, std::memory_order_relaxed);
     for (std::size_t j = 0; j < batch; ++j)
-      answers.push_back(lane.ask(next()));
-    answers.push_back(lane.ask(end_of_batch{}));
+      answers.push_back(to.ask(next()));
+    answers.push_back(to.ask(end_of_batch{}));
     batch_has_run.wait(false, std::memory_order_acquire);
     for (future<void>& one : answers)
       one.get();
@@ -82,18 +82,17 @@ class counting {
 /// Measures one kind of request, unless another one is asked for.
 class question {
  public:
-  question(report& out, const library_actor& lane, std::string_view asked) noexcept
-      : out_(out), lane_(lane), asked_(asked) {}
+  question(report& out, std::string_view asked) noexcept : out_(out), asked_(asked) {}
 
-  template <class Next>
-  void measure(std::string_view kind, Next&& next) {
+  template <class Target, class Next>
+  void measure(std::string_view kind, const Target& to, Next&& next) {
     if (!asked_.empty() && asked_ != kind) return;
     // Uses every slot and its records once before counting.
-    send_all(lane_, 4, next);
+    send_all(to, 4, next);
     const auto begin = clock::now();
     {
       const counting these;
-      send_all(lane_, batches, next);
+      send_all(to, batches, next);
     }
     const std::chrono::duration<double, std::nano> spent = clock::now() - begin;
     out_.add({std::string(kind), spent.count() / static_cast<double>(batch * batches), "ns"});
@@ -101,7 +100,6 @@ class question {
 
  private:
   report& out_;
-  const library_actor& lane_;
   std::string_view asked_;
 };
 
@@ -112,6 +110,7 @@ int main(int argc, char** argv) {
   troupe::system system;
   device cpu = system.device(0, {.isolation = isolation::thread,
                                  .backend = backend_kind::cpu,
+                                 .lanes = lane_policy::one(),
                                  .own_operations = &add_operations});
   cpu.wait_until_ready().value();
   const auto a = cpu.tensor<float>({4, 4}).value();
@@ -120,14 +119,16 @@ int main(int argc, char** argv) {
   const blas::gemm product{.a = a, .b = b, .c = c};
 
   const library_actor lane = cpu.library("blas");
-  question all(out, lane, argc > 1 ? argv[1] : "");
-  all.measure("marker", [] { return lane::marker{}; });
+  question all(out, argc > 1 ? argv[1] : "");
+  all.measure("marker", lane, [] { return lane::marker{}; });
   // Another factor each time, so the worker has never seen the bytes before.
-  all.measure("gemm_decoded", [&, sent = 0]() mutable {
+  all.measure("gemm_decoded", lane, [&, sent = 0]() mutable {
     blas::gemm next = product;
     next.alpha = static_cast<float>(++sent);
     return next;
   });
-  all.measure("gemm_recognised", [&] { return blas::gemm(product); });
+  all.measure("gemm_recognised", lane, [&] { return blas::gemm(product); });
+  // The device finds the lane itself.
+  all.measure("marker_of_device", cpu, [] { return lane::marker{}; });
   return out.finish();
 }

@@ -39,32 +39,24 @@ int main() try {
   const auto error = tensor({samples, outputs}, numbers(samples * outputs, 0.5));
 
   // region: layer
-  auto hidden = gpu.tensor<float>({samples, units}).value();
-  auto signs = gpu.tensor<std::uint8_t>({samples, units / 8}).value();  // a bit for each unit
-  auto gradient = gpu.tensor<float>({samples, units}).value();
-  auto bias_gradient = gpu.tensor<float>({units}).value();
-
-  // hidden = relu(x · weights + bias), and which of it is positive.
-  auto forward = gpu.ask(blaslt::matmul{.a = x,
-                                        .b = weights,
-                                        .d = hidden,
-                                        .epilogue = blaslt::epilogue::relu_aux_bias,
-                                        .bias = bias,
-                                        .aux = signs});
+  // hidden = relu(x · weights + bias), and which of it is positive: a bit for each unit.
+  auto signs = gpu.tensor<std::uint8_t>({samples, units / 8}).value();
+  auto hidden = gpu.compute(blaslt::matmul{.a = x,
+                                           .b = weights,
+                                           .epilogue = blaslt::epilogue::relu_aux_bias,
+                                           .bias = bias,
+                                           .aux = signs});
   // gradient = error · next_weightsᵀ where that was positive, and its sum over the samples.
-  auto backward = gpu.ask(blaslt::matmul{.a = error,
-                                         .b = next_weights.transpose(),
-                                         .d = gradient,
-                                         .epilogue = blaslt::epilogue::drelu_bgrad,
-                                         .aux = signs,
-                                         .bgrad = bias_gradient});
+  auto gradient = gpu.compute(blaslt::matmul{.a = error,
+                                             .b = next_weights.transpose(),
+                                             .epilogue = blaslt::epilogue::drelu_bgrad,
+                                             .aux = signs});
   // endregion: layer
-  forward.get();
-  backward.get();
+  hidden.get();
   std::vector<float> slopes(static_cast<std::size_t>(samples * units));
   std::vector<float> sums(static_cast<std::size_t>(units));
-  gpu.copy(gradient, std::span(slopes)).get();
-  gpu.copy(bias_gradient, std::span(sums)).get();
+  gpu.copy(gradient->d, std::span(slopes)).get();
+  gpu.copy(gradient->bgrad, std::span(sums)).get();
   for (std::size_t i = 0; i < slopes.size(); ++i)
     sums[i % sums.size()] -= slopes[i];
   float worst = 0;

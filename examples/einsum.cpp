@@ -30,8 +30,7 @@ int main() {
 
   constexpr std::int64_t batch = 2, length = 16, heads = 4, width = 8;
   const auto make = [&] { return gpu.tensor<float>({batch, length, heads, width}).value(); };
-  auto query = make(), key = make(), value = make(), out = make();
-  auto scores = gpu.tensor<float>({batch, heads, length, length}).value();
+  auto query = make(), key = make(), value = make();
   gpu.copy(std::span<const float>(numbers(query.count(), 0.7)), query).get();
   gpu.copy(std::span<const float>(numbers(key.count(), 1.3)), key).get();
   gpu.copy(
@@ -42,15 +41,12 @@ int main() {
   // region: attention
   // b: sequence, q and k: position, h: head, d: within a head. Heads lie beside each other.
   const double scale = 1 / std::sqrt(static_cast<double>(width));
-  auto scored = gpu.ask(
-      tn::contract{.modes = "bqhd,bkhd->bhqk", .a = query, .b = key, .d = scores, .alpha = scale});
-  auto weighted = gpu.ask(troupe::elementwise::softmax{.x = scores, .y = scores});
-  auto attended =
-      gpu.ask(tn::contract{.modes = "bhqk,bkhd->bqhd", .a = scores, .b = value, .d = out});
+  auto scores =
+      gpu.compute(tn::contract{.modes = "bqhd,bkhd->bhqk", .a = query, .b = key, .alpha = scale});
+  auto weights = gpu.compute(troupe::elementwise::softmax{.x = scores->d});
+  auto out =
+      gpu.compute(tn::contract{.modes = "bhqk,bkhd->bqhd", .a = weights->y, .b = value}).get().d;
   // endregion: attention
-  scored.get();
-  weighted.get();
-  attended.get();
   std::vector<float> result(static_cast<std::size_t>(out.count()));
   gpu.copy(out, std::span(result)).get();
   // Means of threes are threes.
@@ -72,10 +68,10 @@ int main() {
       .modes = "bqhd,hde,bkhe->bhqk", .operands = {query, metric, key}, .d = all_scores});
   // endregion: einsum
   contracted.get();
-  gpu.ask(tn::contract{.modes = "bqhd,bkhd->bhqk", .a = query, .b = key, .d = scores}).get();
-  std::vector<float> direct(static_cast<std::size_t>(scores.count()));
+  auto plain = gpu.compute(tn::contract{.modes = "bqhd,bkhd->bhqk", .a = query, .b = key});
+  std::vector<float> direct(static_cast<std::size_t>(plain->d.count()));
   std::vector<float> through(direct.size());
-  gpu.copy(scores, std::span(direct)).get();
+  gpu.copy(plain->d, std::span(direct)).get();
   gpu.copy(all_scores, std::span(through)).get();
   double difference = 0;
   for (std::size_t i = 0; i < direct.size(); ++i)

@@ -25,36 +25,31 @@ int main() try {
   gpu.copy(std::span(values), x).get();
   auto bias = gpu.tensor<float>({n}).value();
   gpu.copy(std::span(values).first(n), bias).get();
-  auto y = gpu.tensor<float>({m, n}).value();
 
   // region: own
   // Built once, from operators; it has no types of its own.
   const auto gate = ew::function::of(2, [](auto in) { return ew::silu(in[0] + in[1]) * 0.5; });
-  gpu.ask(ew::map{.inputs = {x, bias}, .outputs = {y}, .what = gate})
-      .get();  // broadcast as in NumPy
+  auto y = gpu.compute(ew::map{.inputs = {x, bias}, .what = gate});  // broadcast as in NumPy
   // endregion: own
   std::vector<float> gated(values.size());
-  gpu.copy(y, std::span(gated)).get();
+  gpu.copy(y->outputs[0], std::span(gated)).get();
 
   // region: rows
   const auto softmax = ew::function::of(1, [](auto in) {
     const ew::value e = exp(in[0] - row_max(in[0]));
     return e / row_sum(e);
   });
-  gpu.ask(ew::rows{.inputs = {y}, .outputs = {y}, .what = softmax, .axes = {-1}})
-      .get();  // in place
+  auto p = gpu.compute(ew::rows{.inputs = y->outputs, .what = softmax, .axes = {-1}});
   // endregion: rows
   std::vector<float> weights(values.size());
-  gpu.copy(y, std::span(weights)).get();
-  auto entropies = gpu.tensor<float>({m}).value();
+  gpu.copy(p->outputs[0], std::span(weights)).get();
 
   // region: reduce
-  const auto surprise = ew::function::of(1, [](auto p) { return -p[0] * log(p[0]); });
-  gpu.ask(ew::reduce{.inputs = {y}, .outputs = {entropies}, .before = surprise, .axes = {-1}})
-      .get();  // one for each row
+  const auto surprise = ew::function::of(1, [](auto in) { return -in[0] * log(in[0]); });
+  auto entropies = gpu.compute(ew::reduce{.inputs = p->outputs, .before = surprise, .axes = {-1}});
   // endregion: reduce
   std::vector<float> entropy(m);
-  gpu.copy(entropies, std::span(entropy)).get();
+  gpu.copy(entropies->outputs[0], std::span(entropy)).get();  // one for each row
 
   std::cout << "gate:       " << gate.to_string()
             << "\nderivative: " << gate.derivative(0).to_string() << '\n';

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <complex>
 #include <iostream>
 #include <numbers>
 #include <span>
@@ -36,19 +35,18 @@ int main() try {
 
   // region: filter
   auto time = gpu.tensor<float>({samples}).value();
-  auto spectrum = gpu.tensor<std::complex<float>>({samples / 2 + 1}).value();
-  auto noise = spectrum.slice(0, highest + 1, samples / 2 + 1).value();
 
   // Each line only asks; the device orders the work by its reads and writes.
   auto sent = gpu.copy(std::span(signal), time);
-  auto there = gpu.ask(troupe::fft::r2c{.in = time, .out = spectrum});
+  auto spectrum = gpu.compute(troupe::fft::r2c{.in = time});  // 501 frequencies
+  auto noise = spectrum->out.slice(0, highest + 1, samples / 2 + 1).value();
   auto dropped = gpu.ask(troupe::memory::fill{.to = noise, .value = 0});
-  auto back = gpu.ask(
-      troupe::fft::c2r{.in = spectrum, .out = time, .scale = troupe::fft::normalization::by_n});
+  auto back = gpu.ask(troupe::fft::c2r{
+      .in = spectrum->out, .out = time, .scale = troupe::fft::normalization::by_n});
   auto received = gpu.copy(time, std::span(signal));
   // endregion: filter
 
-  for (auto* done : {&sent, &there, &dropped, &back, &received})
+  for (auto* done : {&sent, &dropped, &back, &received})
     done->get();
   float worst = 0;
   for (std::int64_t i = 0; i < samples; ++i) {

@@ -21,7 +21,8 @@ namespace {
 namespace dnn = troupe::dnn;
 namespace ew = troupe::elementwise;
 using number = troupe::f16;
-using matrix = troupe::tensor<number>;
+using matrix = troupe::any_tensor;
+using troupe::blas::gemm;
 
 constexpr std::int64_t vocabulary = 96;
 constexpr std::int64_t layers = 3;
@@ -64,9 +65,7 @@ class model {
     requests asked(gpu_);
     auto ids = gpu_.tensor<std::int32_t>({n}).value();
     asked.add(gpu_.copy(tokens, ids));
-    auto x = empty(n, width);
-    asked.send(ew::gather_rows{.table = embedding_, .indices = ids, .y = x});
-    auto y = empty(n, width);
+    const auto x = asked.send(ew::gather_rows{.table = embedding_, .indices = ids}).y;
     const auto cosine = cosine_.slice(0, first, first + n).value();
     const auto sine = sine_.slice(0, first, first + n).value();
 
@@ -75,9 +74,8 @@ class model {
     if (!step) return std::move(step).error();
     for (std::int64_t layer = 0; layer < layers; ++layer) {
       const weights_of_layer& w = layers_[static_cast<std::size_t>(layer)];
-      auto qkv = empty(n, w.qkv.extent(1));
-      asked.send(ew::rms_norm{.x = x, .y = y});
-      asked.send(troupe::blas::gemm{.a = y, .b = w.qkv, .c = qkv});
+      const auto normed = asked.send(ew::rms_norm{.x = x}).y;
+      const auto qkv = asked.send(gemm{.a = normed, .b = w.qkv}).c;
       // Views [1, n, heads, head_size] of columns of one matrix.
       const auto q = part(qkv, 0, heads);
       const auto k = part(qkv, heads, key_heads);
@@ -85,21 +83,18 @@ class model {
       for (const auto& rotated : {q, k})
         asked.send(ew::rotary_embedding{.x = rotated, .cos = cosine, .sin = sine, .y = rotated});
       asked.add(step->append(layer, k, v));
-      auto o = empty(n, width);
-      asked.send(step->attend(layer, q.permute({0, 2, 1, 3}).value(),
-                              part(o, 0, heads).permute({0, 2, 1, 3}).value()));
+      // Heads lie beside each other in o, as they do in q.
+      const auto o = asked.send(step->attend(layer, q.permute({0, 2, 1, 3}).value(), {})).o;
       // endregion: step
-      asked.send(troupe::blas::gemm{.a = o, .b = w.joined, .c = x, .beta = 1});
-      auto inner = empty(n, 2 * width);
-      asked.send(ew::rms_norm{.x = x, .y = y});
-      asked.send(troupe::blas::gemm{.a = y, .b = w.up, .c = inner});
+      const auto joined = o.permute({0, 2, 1, 3}).value().reshape({n, width}).value();
+      asked.send(gemm{.a = joined, .b = w.joined, .c = x, .beta = 1});
+      const auto inner = asked.send(gemm{.a = asked.send(ew::rms_norm{.x = x}).y, .b = w.up}).c;
       asked.send(ew::activation{.x = inner, .y = inner, .kind = ew::activation_kind::silu});
-      asked.send(troupe::blas::gemm{.a = inner, .b = w.down, .c = x, .beta = 1});
+      asked.send(gemm{.a = inner, .b = w.down, .c = x, .beta = 1});
       if (layer == layers / 2) midway();
     }
-    asked.send(ew::rms_norm{.x = x, .y = y});
-    auto logits = empty(1, vocabulary);
-    asked.send(troupe::blas::gemm{.a = y.slice(0, n - 1, n).value(), .b = output_, .c = logits});
+    const auto last = asked.send(ew::rms_norm{.x = x.slice(0, n - 1, n).value()}).y;
+    const auto logits = asked.send(gemm{.a = last, .b = output_}).c;
     std::vector<number> values(vocabulary);
     asked.add(gpu_.copy(logits, std::span(values)));
     if (auto all = asked.wait(); !all) return std::move(all).error();
@@ -120,9 +115,12 @@ class model {
    public:
     explicit requests(const troupe::device& gpu) : gpu_(gpu) {}
     void add(troupe::future<void> one) { all_.push_back(std::move(one)); }
+    /// With its outputs.
     template <class R>
-    void send(const R& r) {
-      add(gpu_.ask(r));
+    R send(R r) {
+      auto sent = gpu_.compute(std::move(r));
+      add(sent.answer());
+      return *sent;
     }
     troupe::result<void> wait() {
       troupe::result<void> outcome;
@@ -143,9 +141,6 @@ class model {
         .value()
         .as_strided({1, n, count, head_size}, {n * of.stride(0), of.stride(0), head_size, 1})
         .value();
-  }
-  matrix empty(std::int64_t rows, std::int64_t columns) {
-    return gpu_.tensor<number>({rows, columns}).value();
   }
   matrix sent(const std::vector<float>& values, const troupe::shape& extents) {
     std::vector<number> rounded;

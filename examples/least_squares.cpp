@@ -26,17 +26,16 @@ int main() {
   // region: fit
   auto a = gpu.tensor<double>({count, 3}).value();  // row-major; any strides will do
   auto y = gpu.tensor<double>({count, 1}).value();
-  auto x = gpu.tensor<double>({3, 1}).value();
   std::vector<double> coefficients(3);
 
   auto sent = gpu.copy(std::span(powers), a);
   auto sent_too = gpu.copy(std::span(measured), y);
-  auto done = gpu.ask(troupe::solver::gels{.a = a, .b = y, .x = x});
-  auto back = gpu.copy(x, std::span(coefficients));
+  auto fit = gpu.compute(troupe::solver::gels{.a = a, .b = y});
+  auto back = gpu.copy(fit->x, std::span(coefficients));
   // endregion: fit
   sent.get();
   sent_too.get();
-  done.get();
+  fit.get();
   back.get();
   std::cout << "y = " << coefficients[0] << " + " << coefficients[1] << " t + " << coefficients[2]
             << " t²\n";
@@ -48,7 +47,7 @@ int main() {
   auto sides = gpu.tensor<double>({3, 1}).value();
   auto copied = gpu.copy(std::span(singular), square);
   auto filled = gpu.copy(std::span<const double>(coefficients), sides);
-  const auto answer = gpu.ask(troupe::solver::gesv{.a = square, .b = sides, .x = x}).get_result();
+  const auto answer = gpu.compute(troupe::solver::gesv{.a = square, .b = sides}).get_result();
   if (!answer) std::cout << answer.error().message << '\n';  // singular: pivot 3 is zero
   // endregion: outcome
   copied.get();

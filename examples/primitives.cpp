@@ -16,15 +16,14 @@ int main() {
 
   // region: runs
   auto x = gpu.tensor<float>({6}).value();
-  auto sorted = gpu.tensor<float>({6}).value();
+  auto sent = gpu.copy(std::span(numbers), x);
+  auto sorted = gpu.compute(troupe::primitives::sort{.x = x});
+  // The data decide how many runs of equal numbers there are, so their tensors are given: they may
+  // have room for more. The number is the reply.
   auto values = gpu.tensor<float>({6}).value();
   auto lengths = gpu.tensor<std::int64_t>({6}).value();
-
-  auto sent = gpu.copy(std::span(numbers), x);
-  auto done = gpu.ask(troupe::primitives::sort{.x = x, .y = sorted});
-  // Answers how many runs of equal numbers there are; the tensors may have room for more.
   const std::int64_t runs =
-      gpu.ask(troupe::primitives::run_length{.x = sorted, .values = values, .lengths = lengths})
+      gpu.ask(troupe::primitives::run_length{.x = sorted->y, .values = values, .lengths = lengths})
           .get();
   // Does not wait: the result stays on the device.
   const auto most = lengths.slice(0, 0, runs).value();
@@ -32,7 +31,6 @@ int main() {
   auto found = gpu.ask(troupe::primitives::argmax{.x = most, .result = longest});
   // endregion: runs
   sent.get();
-  done.get();
   (void)found.get();
   std::vector<std::int64_t> index(1);
   gpu.copy(longest, std::span(index)).get();

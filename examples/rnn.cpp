@@ -10,7 +10,6 @@
 #include <iostream>
 #include <random>
 #include <span>
-#include <utility>
 #include <vector>
 
 namespace {
@@ -43,9 +42,9 @@ struct sequences {
   }
 };
 
-/// Values that a training step updates, beside their gradient.
+/// Values that a training step updates, and the moments of their gradient.
 struct parameter {
-  troupe::any_tensor value, gradient, first_moment, second_moment;
+  troupe::any_tensor value, first_moment, second_moment;
 };
 
 }  // namespace
@@ -54,7 +53,6 @@ int main() {
   troupe::system system;
   troupe::device gpu = system.device(0);
   std::mt19937 random(1);
-  std::vector<troupe::future<void>> sent;
   const auto filled = [&](const troupe::shape& extents, auto number) {
     auto t = gpu.tensor<float>(extents).value();
     std::vector<float> values(static_cast<std::size_t>(t.count()));
@@ -68,7 +66,7 @@ int main() {
   };
   const auto parameters_of = [&](const troupe::shape& extents) {
     std::uniform_real_distribution<float> small(-0.2F, 0.2F);
-    return parameter{filled(extents, [&] { return small(random); }), zeros(extents), zeros(extents),
+    return parameter{filled(extents, [&] { return small(random); }), zeros(extents),
                      zeros(extents)};
   };
 
@@ -82,16 +80,11 @@ int main() {
   const parameter lstm = parameters_of({sizes.weights});
   const parameter head = parameters_of({hidden, 1});
   auto x = zeros({steps, batch, 2});
-  auto y = zeros({steps, batch, hidden});
   auto last = zeros({1, batch, hidden});
   auto target = zeros({batch, 1});
-  auto prediction = zeros({batch, 1});
-  auto difference = zeros({batch, 1});
   auto dy = zeros({steps, batch, hidden});  // nothing depends on the states before the last one
-  auto dlast = zeros({1, batch, hidden});
   auto dx = zeros({steps, batch, 2});
   const auto rows = last.reshape({batch, hidden}).value();
-  const auto drows = dlast.reshape({batch, hidden}).value();
   const auto error_of =
       ew::function::of(2, [](auto in) { return (in[0] - in[1]) * (2.0 / batch); });
 
@@ -101,43 +94,36 @@ int main() {
     auto copied = gpu.copy(std::span(now.numbers), x);
     auto copied_too = gpu.copy(std::span(now.sums), target.reshape({batch}).value());
     // region: step
-    sent.push_back(gpu.ask(troupe::dnn::rnn_forward{.x = x,
-                                                    .weights = lstm.value,
-                                                    .y = y,
-                                                    .h_n = last,
-                                                    .reserve = reserve,
-                                                    .network = network}));
-    sent.push_back(gpu.ask(troupe::blas::gemm{.a = rows, .b = head.value, .c = prediction}));
-    sent.push_back(gpu.ask(
-        ew::map{.inputs = {prediction, target}, .outputs = {difference}, .what = error_of}));
-    sent.push_back(
-        gpu.ask(troupe::blas::gemm{.a = rows.transpose(), .b = difference, .c = head.gradient}));
-    sent.push_back(
-        gpu.ask(troupe::blas::gemm{.a = difference, .b = head.value.transpose(), .c = drows}));
-    sent.push_back(gpu.ask(troupe::dnn::rnn_backward_data{.weights = lstm.value,
-                                                          .y = y,
-                                                          .dy = dy,
-                                                          .dh_n = dlast,
-                                                          .dx = dx,
-                                                          .reserve = reserve,
-                                                          .network = network}));
-    sent.push_back(gpu.ask(troupe::dnn::rnn_backward_weights{
-        .x = x, .y = y, .reserve = reserve, .dweights = lstm.gradient, .network = network}));
-    sent.push_back(gpu.ask(ew::adamw{.parameters = {lstm.value, head.value},
-                                     .gradients = {lstm.gradient, head.gradient},
+    const auto states = gpu.compute(troupe::dnn::rnn_forward{
+        .x = x, .weights = lstm.value, .h_n = last, .reserve = reserve, .network = network});
+    const auto guess = gpu.compute(troupe::blas::gemm{.a = rows, .b = head.value});
+    const auto error = gpu.compute(ew::map{.inputs = {guess->c, target}, .what = error_of});
+    const auto by_head =
+        gpu.compute(troupe::blas::gemm{.a = rows.transpose(), .b = error->outputs[0]});
+    const auto by_last =
+        gpu.compute(troupe::blas::gemm{.a = error->outputs[0], .b = head.value.transpose()});
+    (void)gpu.compute(
+        troupe::dnn::rnn_backward_data{.weights = lstm.value,
+                                       .y = states->y,
+                                       .dy = dy,
+                                       .dh_n = by_last->c.reshape({1, batch, hidden}).value(),
+                                       .dx = dx,
+                                       .reserve = reserve,
+                                       .network = network});
+    const auto by_weights = gpu.compute(troupe::dnn::rnn_backward_weights{
+        .x = x, .y = states->y, .reserve = reserve, .network = network});
+    auto learned = gpu.ask(ew::adamw{.parameters = {lstm.value, head.value},
+                                     .gradients = {by_weights->dweights, by_head->c},
                                      .first_moments = {lstm.first_moment, head.first_moment},
                                      .second_moments = {lstm.second_moment, head.second_moment},
                                      .learning_rate = 0.01,
                                      .weight_decay = 0,
-                                     .step = round}));
+                                     .step = round});
     // endregion: step
     std::vector<float> predicted(batch);
-    auto back = gpu.copy(prediction.reshape({batch}).value(), std::span(predicted));
-    for (troupe::future<void>& one : std::exchange(sent, {}))
-      one.get();
-    copied.get();
-    copied_too.get();
-    back.get();
+    auto back = gpu.copy(guess->c.reshape({batch}).value(), std::span(predicted));
+    for (troupe::future<void>* one : {&learned, &copied, &copied_too, &back})
+      one->get();
     loss = 0;
     for (std::size_t n = 0; n < batch; ++n)
       loss += std::pow(predicted[n] - now.sums[n], 2) / static_cast<double>(batch);

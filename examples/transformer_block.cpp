@@ -19,8 +19,8 @@ namespace ew = troupe::elementwise;
 using dnn::computation;
 using dnn::nodes::node;
 using inputs = std::span<const node>;
+using troupe::any_tensor;
 using number = troupe::f16;
-using matrix = troupe::tensor<number>;
 
 constexpr std::int64_t batch = 4;
 constexpr std::int64_t tokens = 32;
@@ -43,7 +43,8 @@ const auto narrowed = computation::of(4, [](inputs x) { return matmul(x[0], x[1]
 // Its loss, and the gradients.
 const auto squared_error = computation::of(2, [](inputs x) {
   const node apart = x[0] - x[1];
-  return std::vector<node>{mean(square(apart), {0, 1}), apart * (2.0 / (rows * width))};
+  return std::vector<node>{cast(mean(square(apart), {0, 1}), troupe::dtype::f32),
+                           apart * (2.0 / (rows * width))};
 });
 const auto by_input =
     computation::of(2, [](inputs x) { return matmul(x[0], transpose(x[1], {1, 0})); });
@@ -60,97 +61,79 @@ const auto through_gelu = computation::of(3, [](inputs x) {
 const auto added = computation::of(2, [](inputs x) { return x[0] + x[1]; });
 // endregion: computations
 
+/// Values that a training step updates, their gradient and its moments.
+struct weight {
+  any_tensor value, gradient, first, second;
+};
+struct norm_weights {
+  weight gain, shift;
+};
+
 class block {
  public:
-  explicit block(const troupe::device& gpu) : gpu_(gpu) {
-    for (const auto& [r, c] :
-         {std::pair{width, 3 * width}, {width, width}, {width, inner}, {inner, width}})
-      weights_.push_back(parameter(random(r * c, 1 / std::sqrt(static_cast<float>(r))), {r, c}));
-    for (const std::int64_t n : {3 * width, inner, width})
-      weights_.push_back(parameter(std::vector<float>(static_cast<std::size_t>(n), 0), {1, n}));
-    for (int norm = 0; norm < 2; ++norm) {
-      weights_.push_back(parameter(std::vector<float>(width, 1), {width}));
-      weights_.push_back(parameter(std::vector<float>(width, 0), {width}));
-    }
-  }
+  explicit block(const troupe::device& gpu) : gpu_(gpu) {}
 
-  /// The loss of one batch. Gradients are in `gradient_of_input` and in those of parameters.
-  float run(const matrix& x, const matrix& target) {
+  /// The loss of one batch. Gradients are in `gradient_of_input` and in those of weights.
+  float run(const any_tensor& x, const any_tensor& target) {
     // region: forward
-    ask(ew::layer_norm{
-        .x = x, .weight = gain(0), .bias = shift(0), .y = n1_, .mean = mean1_, .rstd = rstd1_});
-    compute(linear, {n1_, w_qkv(), b_qkv()}, {qkv_});
-    ask(dnn::attention_forward{.q = head(qkv_, 0),
-                               .k = head(qkv_, 1),
-                               .v = head(qkv_, 2),
-                               .o = head(o_, 0),
-                               .statistics = statistics_,
-                               .right = 0});
-    compute(joined, {o_, w_o(), x}, {r_});
-    ask(ew::layer_norm{
-        .x = r_, .weight = gain(1), .bias = shift(1), .y = n2_, .mean = mean2_, .rstd = rstd2_});
-    compute(widened, {n2_, w_up(), b_up()}, {u_, a_});
-    compute(narrowed, {a_, w_down(), b_down(), r_}, {y_});
-    compute(squared_error, {y_, target}, {loss_, dy_});
+    const auto n1 = norm(x, norm1_);
+    const auto qkv = compute(linear, {n1.y, w_qkv_.value, b_qkv_.value})[0];
+    const dnn::attention_forward attended = *gpu_.compute(
+        dnn::attention_forward{
+            .q = head(qkv, 0), .k = head(qkv, 1), .v = head(qkv, 2), .mask = {.right = 0}},
+        {&dnn::attention_forward::statistics});
+    // The heads of a token lie beside each other, in the order of the queries.
+    const auto o = attended.o.permute({0, 2, 1, 3}).value().reshape({rows, width}).value();
+    const auto r = compute(joined, {o, w_o_.value, x})[0];
+    const auto n2 = norm(r, norm2_);
+    const auto u = compute(widened, {n2.y, w_up_.value, b_up_.value});
+    const auto y = compute(narrowed, {u[1], w_down_.value, b_down_.value, r})[0];
+    const auto loss = compute(squared_error, {y, target});
     // endregion: forward
 
     // region: backward
-    compute(by_weights, {a_, dy_}, {gradient(3), gradient(6)});
-    compute(through_gelu, {dy_, w_down(), u_}, {du_});
-    compute(by_weights, {n2_, du_}, {gradient(2), gradient(5)});
-    compute(by_input, {du_, w_up()}, {dn_});
-    ask(ew::layer_norm_backward{.x = r_,
-                                .dy = dn_,
-                                .mean = mean2_,
-                                .rstd = rstd2_,
-                                .weight = gain(1),
-                                .dx = dn_,
-                                .dweight = gradient(9),
-                                .dbias = gradient(10)});
-    compute(added, {dn_, dy_}, {dr_});
-    compute(by_weights, {o_, dr_}, {gradient(1), unused_});
-    compute(by_input, {dr_, w_o()}, {do_});
-    ask(dnn::attention_backward{.q = head(qkv_, 0),
-                                .k = head(qkv_, 1),
-                                .v = head(qkv_, 2),
-                                .o = head(o_, 0),
-                                .d_o = head(do_, 0),
-                                .statistics = statistics_,
-                                .d_q = head(dqkv_, 0),
-                                .d_k = head(dqkv_, 1),
-                                .d_v = head(dqkv_, 2),
-                                .right = 0});
-    compute(by_weights, {n1_, dqkv_}, {gradient(0), gradient(4)});
-    compute(by_input, {dqkv_, w_qkv()}, {dn_});
-    ask(ew::layer_norm_backward{.x = x,
-                                .dy = dn_,
-                                .mean = mean1_,
-                                .rstd = rstd1_,
-                                .weight = gain(0),
-                                .dx = dn_,
-                                .dweight = gradient(7),
-                                .dbias = gradient(8)});
-    compute(added, {dn_, dr_}, {dx_});
+    gradients_of(w_down_, b_down_, u[1], loss[1]);
+    const auto du = compute(through_gelu, {loss[1], w_down_.value, u[0]})[0];
+    gradients_of(w_up_, b_up_, n2.y, du);
+    const auto dn2 = compute(by_input, {du, w_up_.value})[0];
+    const auto dr = compute(added, {through(n2, dn2, norm2_), loss[1]})[0];
+    w_o_.gradient = compute(by_weights, {o, dr})[0];
+    const auto dqkv = gpu_.tensor<number>({rows, 3 * width}).value();
+    (void)gpu_.compute(
+        dnn::attention_backward{.q = attended.q,
+                                .k = attended.k,
+                                .v = attended.v,
+                                .o = attended.o,
+                                .dout = head(compute(by_input, {dr, w_o_.value})[0], 0),
+                                .statistics = attended.statistics,
+                                .dq = head(dqkv, 0),
+                                .dk = head(dqkv, 1),
+                                .dv = head(dqkv, 2),
+                                .mask = attended.mask});
+    gradients_of(w_qkv_, b_qkv_, n1.y, dqkv);
+    const auto dn1 = compute(by_input, {dqkv, w_qkv_.value})[0];
+    dx_ = compute(added, {through(n1, dn1, norm1_), dr})[0];
     // endregion: backward
-    float loss = 0;
-    gpu_.copy(loss_, std::span(&loss, 1)).get();
-    return loss;
+    float read = 0;
+    gpu_.copy(loss[0], std::span(&read, 1)).get();  // the first wait, for all of it
+    return read;
   }
 
-  [[nodiscard]] const matrix& gradient_of_input() const noexcept { return dx_; }
+  [[nodiscard]] const any_tensor& gradient_of_input() const noexcept { return dx_; }
 
   void learn(double rate) {
     ew::adamw step{.learning_rate = rate, .weight_decay = 0, .step = ++steps_};
-    for (const weight& one : weights_) {
-      step.parameters.push_back(one.value);
-      step.gradients.push_back(one.gradient);
-      step.first_moments.push_back(one.first);
-      step.second_moments.push_back(one.second);
+    for (const weight* one : {&w_qkv_, &w_o_, &w_up_, &w_down_, &b_qkv_, &b_up_, &b_down_,
+                              &norm1_.gain, &norm1_.shift, &norm2_.gain, &norm2_.shift}) {
+      step.parameters.push_back(one->value);
+      step.gradients.push_back(one->gradient);
+      step.first_moments.push_back(one->first);
+      step.second_moments.push_back(one->second);
     }
-    ask(step);
+    gpu_.ask(step).get();
   }
 
-  matrix sent(const std::vector<float>& values, const troupe::shape& extents) {
+  any_tensor sent(const std::vector<float>& values, const troupe::shape& extents) {
     const std::vector<number> rounded(values.begin(), values.end());
     auto made = gpu_.tensor<number>(extents).value();
     gpu_.copy(std::span(rounded), made).get();
@@ -165,72 +148,68 @@ class block {
   }
 
  private:
-  struct weight {
-    matrix value, gradient;
-    troupe::tensor<float> first, second;
-  };
-
-  weight parameter(const std::vector<float>& values, const troupe::shape& extents) {
-    const std::vector<float> zeros(values.size(), 0);
-    weight made{sent(values, extents), sent(zeros, extents), gpu_.tensor<float>(extents).value(),
-                gpu_.tensor<float>(extents).value()};
-    for (const auto& moment : {made.first, made.second})
-      gpu_.copy(std::span(zeros), moment).get();
-    return made;
+  weight made_of(const std::vector<float>& values, const troupe::shape& extents) {
+    const auto zeros = [&] { return gpu_.tensor<float>(extents, troupe::initial::zero).value(); };
+    return {.value = sent(values, extents), .gradient = {}, .first = zeros(), .second = zeros()};
   }
-  [[nodiscard]] const matrix& gradient(std::size_t i) const { return weights_[i].gradient; }
-  [[nodiscard]] const matrix& w_qkv() const { return weights_[0].value; }
-  [[nodiscard]] const matrix& w_o() const { return weights_[1].value; }
-  [[nodiscard]] const matrix& w_up() const { return weights_[2].value; }
-  [[nodiscard]] const matrix& w_down() const { return weights_[3].value; }
-  [[nodiscard]] const matrix& b_qkv() const { return weights_[4].value; }
-  [[nodiscard]] const matrix& b_up() const { return weights_[5].value; }
-  [[nodiscard]] const matrix& b_down() const { return weights_[6].value; }
-  [[nodiscard]] const matrix& gain(std::size_t norm) const { return weights_[7 + 2 * norm].value; }
-  [[nodiscard]] const matrix& shift(std::size_t norm) const { return weights_[8 + 2 * norm].value; }
+  weight matrix(std::int64_t r, std::int64_t c) {
+    return made_of(random(r * c, 1 / std::sqrt(static_cast<float>(r))), {r, c});
+  }
+  weight row(std::int64_t n) {
+    return made_of(std::vector<float>(static_cast<std::size_t>(n), 0), {1, n});
+  }
+  norm_weights norm_of_width() {
+    return {made_of(std::vector<float>(width, 1), {width}),
+            made_of(std::vector<float>(width, 0), {width})};
+  }
 
   /// [batch, heads, tokens, head_size] of the columns of one of q, k and v.
-  static troupe::any_tensor head(const matrix& of, std::int64_t which) {
+  static any_tensor head(const any_tensor& of, std::int64_t which) {
     const std::int64_t step = of.stride(0);
     return of.slice(1, which * width, (which + 1) * width)
         .value()
         .as_strided({batch, heads, tokens, head_size}, {tokens * step, head_size, step, 1})
         .value();
   }
-
-  void compute(const computation& what, std::vector<troupe::any_tensor> from,
-               std::vector<troupe::any_tensor> to) {
-    gpu_.ask(dnn::graph{.inputs = std::move(from),
-                        .outputs = std::move(to),
-                        .what = what,
-                        .intermediate = dnn::intermediate_type::f16})
-        .get();
+  std::vector<any_tensor> compute(const computation& what, std::vector<any_tensor> from) {
+    return gpu_
+        .compute(dnn::graph{
+            .inputs = std::move(from), .what = what, .intermediate = dnn::intermediate_type::f16})
+        ->outputs;
   }
-  template <class R>
-  void ask(const R& r) {
-    gpu_.ask(r).get();
+  void gradients_of(weight& w, weight& b, const any_tensor& x, const any_tensor& dy) {
+    const auto made = compute(by_weights, {x, dy});
+    w.gradient = made[0];
+    b.gradient = made[1];
   }
-  matrix empty(std::int64_t columns) { return gpu_.tensor<number>({rows, columns}).value(); }
-  troupe::tensor<float> statistic() { return gpu_.tensor<float>({rows}).value(); }
+  ew::layer_norm norm(const any_tensor& x, const norm_weights& by) {
+    using ew::layer_norm;
+    return *gpu_.compute(layer_norm{.x = x, .weight = by.gain.value, .bias = by.shift.value},
+                         {&layer_norm::mean, &layer_norm::rstd});
+  }
+  any_tensor through(const ew::layer_norm& n, const any_tensor& dy, norm_weights& by) {
+    using backward = ew::layer_norm_backward;
+    const auto made = gpu_.compute(
+        backward{.x = n.x, .dy = dy, .mean = n.mean, .rstd = n.rstd, .weight = n.weight},
+        {&backward::dweight, &backward::dbias});
+    by.gain.gradient = made->dweight;
+    by.shift.gradient = made->dbias;
+    return made->dx;
+  }
 
   troupe::device gpu_;
   std::mt19937 generator_{2026};
-  std::vector<weight> weights_;
+  weight w_qkv_ = matrix(width, 3 * width), w_o_ = matrix(width, width);
+  weight w_up_ = matrix(width, inner), w_down_ = matrix(inner, width);
+  weight b_qkv_ = row(3 * width), b_up_ = row(inner), b_down_ = row(width);
+  norm_weights norm1_ = norm_of_width(), norm2_ = norm_of_width();
   std::int64_t steps_ = 0;
-  matrix n1_ = empty(width), qkv_ = empty(3 * width), o_ = empty(width), r_ = empty(width);
-  matrix n2_ = empty(width), u_ = empty(inner), a_ = empty(inner), y_ = empty(width);
-  matrix dy_ = empty(width), du_ = empty(inner), dn_ = empty(width), dr_ = empty(width);
-  matrix do_ = empty(width), dqkv_ = empty(3 * width), dx_ = empty(width);
-  matrix unused_ = gpu_.tensor<number>({1, width}).value();
-  troupe::tensor<float> mean1_ = statistic(), rstd1_ = statistic();
-  troupe::tensor<float> mean2_ = statistic(), rstd2_ = statistic();
-  troupe::tensor<float> loss_ = gpu_.tensor<float>({1, 1}).value();
-  troupe::tensor<float> statistics_ = gpu_.tensor<float>({batch, heads, tokens, 1}).value();
+  any_tensor dx_;
 };
 
 /// By how much the loss rises along the gradient of the input, measured, and as the gradient says.
 std::pair<double, double> slopes(troupe::device& gpu, block& model, const std::vector<float>& x,
-                                 const matrix& target) {
+                                 const any_tensor& target) {
   (void)model.run(model.sent(x, {rows, width}), target);
   std::vector<number> gradient(x.size());
   gpu.copy(model.gradient_of_input(), std::span(gradient)).get();
@@ -260,8 +239,8 @@ int main() {
   std::vector<float> wanted = model.random(rows * width, 0.5F);
   for (std::size_t i = 0; i < wanted.size(); ++i)
     wanted[i] += std::sin(2 * x[i]);
-  const matrix input = model.sent(x, {rows, width});
-  const matrix target = model.sent(wanted, {rows, width});
+  const any_tensor input = model.sent(x, {rows, width});
+  const any_tensor target = model.sent(wanted, {rows, width});
 
   const auto [measured, expected] = slopes(gpu, model, x, target);
   std::cout << "slope along the gradient: " << measured << ", the gradient says " << expected

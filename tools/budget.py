@@ -21,7 +21,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 REQUESTS = 512 * 20  # batch and batches of bench/request_budget.cpp
 # Where ccache has an object from, another checkout may have been: its files are the same.
 OF_A_CHECKOUT = re.compile(r"^.*/build/[^/]+/\.\./\.\./")
-KINDS = ["marker", "gemm_decoded", "gemm_recognised"]
+KINDS = ["marker", "gemm_decoded", "gemm_recognised", "marker_of_device"]
 
 PROGRAM, WORKER, BOTH = "program", "worker", "both"
 # Not part of the request's cost: waiting time and the device thread's turns meanwhile depend on the
@@ -44,19 +44,20 @@ STAGES = [(re.compile(file), re.compile(function), stage) for file, function, st
     (r"^src/base/spin_wait\.hpp$|^src/os/futex\.", "", WAITING),
     (r"^src/worker/plugins/built_in\.cpp$", "", EXECUTOR),
     (r"^src/device/supervision/[a-z_]*\.cpp$", "", TURNS),
-    (r"^src/device/completion/reactor\.", r"::in_flight\b", TURNS),
+    (r"^src/device/completion/(reactor|lane_walk)\.", r"::in_flight\b", TURNS),
     (r"^bench/", "", CALLER),
     (r"^include/troupe/(blas|fft|lane|memory|primitives|rng)/", "", CALLER),
     (r"^src/(request|libraries/[a-z]+/requests|builtin/[a-z]+/requests)/", "", "validate"),
-    (r"^src/wire/hash\.hpp$|^src/device/submission/valid_requests\.", "", "recognise"),
-    (r"^src/device/submission/device_core_send\.", r"::check\b", "recognise"),
+    (r"^src/wire/hash\.hpp$|^src/device/mailbox/valid_requests\.", "", "recognise"),
+    (r"^src/device/local/local_device_send\.", r"::check\b", "recognise"),
     (r"^src/wire/encode\.cpp$", "", "encode"),
-    (r"^src/device/submission/(operands\.|record\.hpp)", "", "operands"),
-    (r"^src/device/submission/mailbox\.", "publish|ring_worker|active_bells|bells", "post"),
-    (r"^src/device/submission/mailbox\.", "take_slot", "send"),
-    (r"^src/device/submission/mailbox\.", "give_back", "finish"),
+    (r"^src/device/mailbox/record\.hpp", r"record::renew", "send"),
+    (r"^src/device/mailbox/(operands\.|record\.hpp)", "", "operands"),
+    (r"^src/device/mailbox/mailbox\.", "publish|ring_worker|active_bells|bells", "post"),
+    (r"^src/device/mailbox/mailbox\.", "take_slot", "send"),
+    (r"^src/device/mailbox/mailbox\.", "give_back", "finish"),
     (r"^src/device/completion/", "", "finish"),
-    (r"^(src|include/troupe)/device/([a-z]+/)?(device|device_core|library_actor)[a-z_]*\.", "",
+    (r"^(src|include/troupe)/device/([a-z]+/)?(device|endpoint|local_device|library_actor|prepared_request)[a-z_]*\.", "",
      "send"),
     (r"^src/core/future/|^include/troupe/core/(future|block_pool)", "", "future"),
     (r"^src/worker/intake/inbox\.", "", "read"),

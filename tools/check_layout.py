@@ -49,6 +49,19 @@ LAYERS = [
     r"src/(libraries|builtin)/(?P<library>\w+)/",
     r"(include/troupe|src)/(info|testing)/|include/troupe/\w+\.hpp|src/libraries/",
 ]
+# The floors of src/device (ADR 81): each folder, and those that it may include beside itself.
+# "endpoint" is endpoint.hpp; "device" are the other files of the folder itself.
+FLOORS = {
+    "mailbox": set(),
+    "selection": set(),
+    "completion": {"mailbox"},
+    "supervision": {"completion", "mailbox", "selection"},
+    "endpoint": set(),
+    "copy": {"endpoint"},
+    "mapping": {"endpoint"},
+    "local": {"supervision", "completion", "mailbox", "selection", "copy", "endpoint"},
+    "device": {"copy", "endpoint"},
+}
 # Headers of requests, include/troupe/<library>/, belong to the layer of what describes them.
 REQUESTS = next(i for i, layer in enumerate(LAYERS) if layer.endswith("/requests/"))
 # Libraries that another one stands on; `memory` is everybody's.
@@ -162,6 +175,30 @@ def check_includes(paths):
                 yield f"{path}: includes, in the end, {target}, which is for plugins"
 
 
+def floor_of(path):
+    """The floor of a file of the device; None for others."""
+    parts = pathlib.PurePosixPath(path).parts
+    if parts[:2] != ("src", "device"):
+        return None
+    if len(parts) > 3:
+        return parts[2]
+    return "endpoint" if parts[2] == "endpoint.hpp" else "device"
+
+
+def check_floors(paths):
+    """No folder of the device includes one above it."""
+    code = {str(p) for p in paths if p.suffix in {".hpp", ".cpp"} and p.parts[0] in {"include", "src"}}
+    for path in sorted(p for p in code if floor_of(p)):
+        floor = floor_of(path)
+        if floor not in FLOORS:
+            yield f"{path}: {floor} is no floor of the device"
+            continue
+        for target in sorted(set(included(path, code))):
+            below = floor_of(target)
+            if below and below != floor and below not in FLOORS[floor]:
+                yield f"{path}: includes {target}, which is no floor below it"
+
+
 def libraries(paths):
     """{library: {family}}: the headers include/troupe/<library>/<family>.hpp with requests."""
     found = {}
@@ -254,7 +291,7 @@ def main():
     paths = files()
     found = []
     for rule in (check_names, check_headers, check_folders, check_sources_listed,
-                 check_includes, check_libraries, check_limits, check_mutations):
+                 check_includes, check_floors, check_libraries, check_limits, check_mutations):
         found += rule(paths)
     for line in found:
         print(line)

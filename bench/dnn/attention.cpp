@@ -159,7 +159,7 @@ void forward(report& out, device& cpu, const attention_size& size, bool causal,
                            .k = random_tensor<T>(cpu, {size.b, size.h_k, size.s, size.d}, random),
                            .v = random_tensor<T>(cpu, {size.b, size.h_k, size.s, size.d}, random),
                            .o = cpu.tensor<T>({size.b, size.h, size.s, size.d}).value(),
-                           .right = causal ? 0 : -1};
+                           .mask = {.right = causal ? 0 : -1}};
   samples times;
   cpu.ask(r).get();
   times.take(turns, [&] { cpu.ask(r).get(); });
@@ -179,11 +179,11 @@ void backward(report& out, device& cpu, const attention_size& size, std::optiona
                             .k = random_tensor<T>(cpu, like_k, random),
                             .v = random_tensor<T>(cpu, like_k, random),
                             .o = cpu.tensor<T>(like_q).value(),
-                            .d_o = random_tensor<T>(cpu, like_q, random),
+                            .dout = random_tensor<T>(cpu, like_q, random),
                             .statistics = statistics,
-                            .d_q = cpu.tensor<T>(like_q).value(),
-                            .d_k = cpu.tensor<T>(like_k).value(),
-                            .d_v = cpu.tensor<T>(like_k).value()};
+                            .dq = cpu.tensor<T>(like_q).value(),
+                            .dk = cpu.tensor<T>(like_k).value(),
+                            .dv = cpu.tensor<T>(like_k).value()};
   cpu.ask(dnn::attention_forward{.q = r.q, .k = r.k, .v = r.v, .o = r.o, .statistics = statistics})
       .get();
   samples times;

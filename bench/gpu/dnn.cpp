@@ -125,7 +125,7 @@ dnn::attention_forward attention(maker& m, std::int64_t b, std::int64_t h, std::
           .v = rows(),
           .o = rows(),
           .statistics = m.make(dtype::f32, {b, h, s, 1}),
-          .right = causal ? 0 : -1};
+          .mask = {.right = causal ? 0 : -1}};
 }
 dnn::attention_backward attention_backward(maker& m, std::int64_t b, std::int64_t h, std::int64_t s,
                                            bool causal) {
@@ -134,12 +134,12 @@ dnn::attention_backward attention_backward(maker& m, std::int64_t b, std::int64_
           .k = rows(),
           .v = rows(),
           .o = rows(),
-          .d_o = rows(),
+          .dout = rows(),
           .statistics = m.make(dtype::f32, {b, h, s, 1}),
-          .d_q = rows(),
-          .d_k = rows(),
-          .d_v = rows(),
-          .right = causal ? 0 : -1};
+          .dq = rows(),
+          .dk = rows(),
+          .dv = rows(),
+          .mask = {.right = causal ? 0 : -1}};
 }
 /// One query of each sequence, whose 8 192 keys of 8 heads are in pages: as `kv_step::attend` sends
 /// it.
@@ -154,15 +154,14 @@ dnn::attention_forward decoding(maker& m, std::int64_t b) {
   const auto lengths = [&](std::int32_t all) {
     return m.numbers(std::vector<std::int32_t>(static_cast<std::size_t>(b), all), {b});
   };
-  return {.q = m.make(dtype::bf16, {b, heads, 1, head}),
-          .k = pages(),
-          .v = pages(),
-          .o = m.make(dtype::bf16, {b, heads, 1, head}),
-          .lengths_q = lengths(1),
-          .lengths_kv = lengths(keys),
-          .all_attend = true,
-          .table_k = m.numbers(table, {b, keys / page}),
-          .table_v = m.numbers(table, {b, keys / page})};
+  return {
+      .q = m.make(dtype::bf16, {b, heads, 1, head}),
+      .k = pages(),
+      .v = pages(),
+      .o = m.make(dtype::bf16, {b, heads, 1, head}),
+      .mask = {.lengths_q = lengths(1), .lengths_kv = lengths(keys)},
+      .all_attend = true,
+      .pages = {.k = m.numbers(table, {b, keys / page}), .v = m.numbers(table, {b, keys / page})}};
 }
 
 /// Both sides of one request, in one stream and one lane.

@@ -2,10 +2,10 @@
 
 #include <troupe/troupe.hpp>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace convnet {
@@ -16,19 +16,17 @@ inline constexpr std::int64_t side = 8;
 inline constexpr std::int64_t classes = 10;
 
 /// The state that training changes: values, their velocities, and the gradients of a step. Each
-/// step writes new values and velocities beside the old ones, so that every request only
-/// overwrites: work of a lost worker is simply done again.
+/// step makes new values and velocities, so that every request only overwrites: work of a lost
+/// worker is simply done again.
 struct parameter {
-  std::array<troupe::any_tensor, 2> values;
-  std::array<troupe::any_tensor, 2> velocities;
-  troupe::any_tensor gradient;
+  troupe::any_tensor value, velocity, gradient;
 };
 
 /// Two convolutions and a matrix:
 /// [n, 1, 8, 8] → [n, 16, 8, 8] → [n, 32, 4, 4] → [n, 10].
 class network {
  public:
-  /// Allocates everything, and draws weights from a fixed seed. Throws `troupe::failure`.
+  /// Draws weights from a fixed seed. Throws `troupe::failure`.
   explicit network(const troupe::device& device);
 
   /// Asks for the losses of `images` [batch, 1, side, side]; `targets` are i32.
@@ -45,20 +43,18 @@ class network {
  private:
   [[nodiscard]] troupe::any_tensor make(const troupe::shape& extents);
   [[nodiscard]] parameter make_parameter(const troupe::shape& extents, double bound);
-  [[nodiscard]] const troupe::any_tensor& value(const parameter& p) const noexcept {
-    return p.values[current_];
-  }
+  /// Sends a request, with its outputs.
   template <class R>
-  void ask(const R& request) {
-    asked_.push_back(device_.ask(request));
+  R compute(R request) {
+    auto sent = device_.compute(std::move(request));
+    asked_.push_back(sent.answer());
+    return *sent;
   }
 
   troupe::device device_;
   std::uint32_t seed_ = 1;
-  std::size_t current_ = 0;  ///< index of the values and velocities
   parameter first_, first_bias_, second_, second_bias_, last_, last_bias_;
-  troupe::any_tensor y1_, y2_, features_, product_, logits_;
-  troupe::any_tensor dy1_, dx1_, dy2_, dx2_, dfeatures_, dlogits_, dloss_;
+  troupe::any_tensor y1_, y2_, features_, logits_, dloss_;
   std::vector<troupe::future<void>> asked_;
 };
 

@@ -16,23 +16,21 @@ int main() try {
   // Device memory: owned by this program, so it outlives the worker that computes on it.
   auto a = gpu.tensor<float>({2, 3}).value();
   auto b = gpu.tensor<float>({3, 2}).value();
-  auto c = gpu.tensor<float>({2, 2}).value();
-
   const std::vector<float> ones(6, 1.0f);
-  std::vector<float> product(4);
+  std::vector<float> numbers(4);
 
   // Each line only asks; the device orders the work by its reads and writes.
   auto sent_a = gpu.copy(std::span(ones), a);
   auto sent_b = gpu.copy(std::span(ones), b);
-  auto done = gpu.ask(troupe::blas::gemm{.a = a, .b = b, .c = c, .alpha = 2.f});
-  auto back = gpu.copy(c, std::span(product));
+  auto product = gpu.compute(troupe::blas::gemm{.a = a, .b = b, .alpha = 2.f});  // allocates c
+  auto back = gpu.copy(product->c, std::span(numbers));
 
   sent_a.get();  // waits, and throws troupe::failure if it went wrong;
   sent_b.get();
-  done.get();
+  product.get();
   back.get();  // get_result() gives the error as a value instead
   // endregion: hello
-  for (const float x : product)
+  for (const float x : numbers)
     std::cout << x << '\n';
 } catch (const troupe::failure& failure) {
   std::cerr << failure.what() << '\n';

@@ -3,6 +3,7 @@
 /// Devices and their memory: everything for sending requests except the requests themselves. Each
 /// library's requests have a header of their own (`troupe/blas.hpp`).
 
+#include <troupe/device/computed.hpp>
 #include <troupe/device/config.hpp>
 #include <troupe/device/device.hpp>
 #include <troupe/device/device_description.hpp>

@@ -40,7 +40,7 @@ with troupe.System() as system:
         # Each answer is the operand of what follows: the whole step is sent without a wait.
         n1 = ew.rms_norm(x)
         q, k, v = heads(gpu.compute(product, n1, w[0]), 3)
-        dnn.attention_forward(q, k, v, heads(o)[0], statistics=stats, right=0)
+        dnn.attention_forward(q, k, v, heads(o)[0], statistics=stats, mask_right=0)
         r = gpu.compute(joined, o, w[1], x)
         rstd = gpu.empty((ROWS,), "f32")
         n2 = ew.rms_norm(r, rstd=rstd).y
@@ -53,8 +53,8 @@ with troupe.System() as system:
         dr = ew.residual_add(dn, dy)
         gpu.compute(by_input, dr, w[1], out=d_o)
         dq, dk, dv = heads(dqkv, 3)
-        dnn.attention_backward(q=q, k=k, v=v, o=heads(o)[0], d_o=heads(d_o)[0], statistics=stats,
-                               d_q=dq, d_k=dk, d_v=dv, right=0)  # fmt: skip
+        dnn.attention_backward(q=q, k=k, v=v, o=heads(o)[0], dout=heads(d_o)[0], statistics=stats,
+                               dq=dq, dk=dk, dv=dv, mask_right=0)  # fmt: skip
         pairs = (n1, dqkv), (o, dr), (n2, du), (a, dy)
         gradients = [gpu.compute(by_weight, *pair) for pair in pairs]
         ew.adamw(w, gradients, *moments, learning_rate=3e-3, weight_decay=0.0, step=step)

@@ -71,6 +71,34 @@ lane_policy lanes_from(nb::handle lanes) {
       "lanes", lanes, {{"one", lane_policy::one()}, {"per_library", lane_policy::per_actor()}});
 }
 
+library_methods methods_from(nb::handle methods) {
+  library_methods made;
+  for (const auto [library, method] : given<nb::dict>("methods", "a dict", methods)) {
+    const std::string name = shown_text(library);
+    const std::string what = "methods['" + name + "']";
+    if (name == "dnn")
+      made.dnn =
+          choice<dnn_method>(what.c_str(), method,
+                             {{"automatic", dnn_method::automatic}, {"loops", dnn_method::loops}});
+    else if (name == "tensors")
+      made.tensors = choice<tensors_method>(what.c_str(), method,
+                                            {{"automatic", tensors_method::automatic},
+                                             {"products", tensors_method::products},
+                                             {"cutensor", tensors_method::cutensor}});
+    else if (name == "elementwise")
+      made.elementwise =
+          choice<elementwise_method>(what.c_str(), method,
+                                     {{"automatic", elementwise_method::automatic},
+                                      {"interpreted", elementwise_method::interpreted},
+                                      {"compiled", elementwise_method::compiled},
+                                      {"callbacks", elementwise_method::callbacks}});
+    else
+      throw nb::type_error(
+          ("methods has dnn, tensors and elementwise; '" + name + "' is given").c_str());
+  }
+  return made;
+}
+
 // Sets the options given by keyword. An unknown one is reported, with the existing ones.
 device_config config_from(nb::kwargs options) {
   device_config c;
@@ -113,6 +141,8 @@ device_config config_from(nb::kwargs options) {
       number(c.lane_threads);
     else if (name == "libraries")
       c.libraries = given<std::vector<std::string>>(name, "a list of names", value);
+    else if (name == "methods")
+      c.methods = methods_from(value);
     else if (name == "restarts")
       number(c.restarts.restarts);
     else if (name == "restart_window")
@@ -143,7 +173,7 @@ device_config config_from(nb::kwargs options) {
           ("device() has no option '" + name +
            "'; it has backend, isolation, gpu, full, mailbox_capacity, memory_limit_bytes, "
            "standby, "
-           "lanes, lane_threads, libraries, restarts, restart_window, start_timeout, "
+           "lanes, lane_threads, libraries, methods, restarts, restart_window, start_timeout, "
            "silence_timeout, run_limit, quarantine, fault_injection, plugins, operations, reload, "
            "trace")
               .c_str());

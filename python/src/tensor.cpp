@@ -294,7 +294,7 @@ void add_tensor(nb::module_& m) {
            [](nb::handle self, const std::string& role, std::optional<double> timeout) {
              py_tensor& t = *nb::inst_ptr<py_tensor>(self);
              return py_future(
-                 t.device->in_order().map(t.view, access_from(role), duration_of(timeout)),
+                 t.device->in_order().mapped(t.view, access_from(role), duration_of(timeout)),
                  nb::borrow(self));
            })
       .def("_view_in_place",

@@ -150,6 +150,12 @@ def test_a_time_is_a_number(gpu):
         ({"start_timeout": [1]}, "start_timeout must be a number of seconds; it is [1]"),
         ({"libraries": "blas"}, "libraries must be a list of names; it is 'blas'"),
         ({"libraries": [1]}, "libraries must be a list of names; it is [1]"),
+        ({"methods": "loops"}, "methods must be a dict; it is 'loops'"),
+        (
+            {"methods": {"blas": "loops"}},
+            "methods has dnn, tensors and elementwise; 'blas' is given",
+        ),
+        ({"methods": {"dnn": 3}}, "methods['dnn'] must be a str; it is 3"),
         ({"plugins": 3}, "plugins must be a path, or a list of paths; it is 3"),
         ({"plugins": [3]}, "plugins must be a path, or a list of paths; it is [3]"),
         ({"trace": 3}, "it is 3|not int"),
@@ -159,6 +165,17 @@ def test_options_of_devices(options, says):
     with troupe.System() as system, pytest.raises(TypeError) as caught:
         system.device(0, **options)
     assert any(one in str(caught.value) for one in says.split("|"))
+
+
+def test_methods_of_libraries():
+    with troupe.System() as system:
+        with pytest.raises(
+            ValueError, match=r"methods\['tensors'\] must be one of 'automatic', 'produ"
+        ):
+            system.device(0, methods={"tensors": "loops"})
+        gpu = system.device(0, backend="cpu", methods={"dnn": "loops", "elementwise": "automatic"})
+        x, w = gpu.tensor(np.ones((1, 1, 4, 4), "f4")), gpu.tensor(np.ones((1, 1, 3, 3), "f4"))
+        assert gpu.dnn.convolution_forward(x=x, w=w).result().tolist() == [[[[9, 9], [9, 9]]]]
 
 
 def test_one_plugin_needs_no_list():

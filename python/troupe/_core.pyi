@@ -571,6 +571,7 @@ class System:
         lanes: int | Literal["one", "per_library"] = ...,
         lane_threads: int = ...,
         libraries: Sequence[str] = ...,
+        methods: Mapping[str, str] = ...,
         restarts: int = ...,
         restart_window: float = ...,
         start_timeout: float = ...,

@@ -1,4 +1,4 @@
-#include "device/submission/device_core.hpp"
+#include "device/endpoint.hpp"
 
 #include <troupe/device/bound_tensors.hpp>
 
@@ -8,7 +8,7 @@ namespace troupe {
 
 result<void> bind_tensors(const device& on, const any_tensor& table, std::string set,
                           std::vector<std::pair<std::string, any_tensor>> tensors) {
-  device_core& core = *on.core();
+  device_endpoint& core = *on.core();
   if (!table.buffer() || table.buffer()->owner != &core.host_memory()) {
     return error{.code = errc::unsupported,
                  .message = fmt::format("the table of the bound set {} must be a host tensor of "

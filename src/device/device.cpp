@@ -1,7 +1,7 @@
 #include "core/dispatch/deferred_continuations.hpp"
 #include "device/copy/copy_without_worker.hpp"
 #include "device/copy/staged_copy.hpp"
-#include "device/submission/device_core.hpp"
+#include "device/endpoint.hpp"
 
 #include <troupe/core/future_combine.hpp>
 #include <troupe/device/device.hpp>
@@ -20,12 +20,17 @@
 namespace troupe {
 namespace detail {
 
-result<void> send(device_core& core, const request_type& type, const void* request,
+result<void> send(device_endpoint& to, const request_type& type, const void* request,
                   const request_options& options, std::uint8_t lane, completion done) {
-  return core.send(type, request, options, lane, std::move(done));
+  auto sent = to.send(type, request, options, std::move(done), {.lane = lane});
+  if (!sent) [[unlikely]]
+    return std::move(sent).error();
+  return {};
 }
 
-completion_driver* driver_of(device_core& core) noexcept { return &core.completions(); }
+completion_driver* driver_of(device_endpoint& of) noexcept { return &of.driver(); }
+
+std::uint8_t lane_for(device_endpoint& to, const request_type& type) { return to.lane_for(type); }
 
 }  // namespace detail
 
@@ -43,13 +48,34 @@ namespace {
 
 std::atomic<void (*)(const error&) noexcept> hears_unretrieved{nullptr};
 
+struct sent_and_asked {
+  future<any_reply> answer;
+  result<device_endpoint::sent_request> placed;
+};
+
+sent_and_asked send_any(device_endpoint& to, const any_request& r, const request_options& options,
+                        std::uint8_t lane) {
+  promise<any_reply> source(&to.driver());
+  future<any_reply> answer = source.get_future();
+  auto placed = to.send(
+      r.type(), r.data(), options,
+      [source = std::move(source), type = &r.type()](std::byte* reply, error* failure) mutable {
+        if (failure == nullptr) return source.set_value(any_reply(*type, reply));
+        auto* const hear = hears_unretrieved.load(std::memory_order_acquire);
+        if (hear != nullptr && source.abandoned()) hear(*failure);
+        source.set_error(std::move(*failure));
+      },
+      {.lane = lane});
+  return {std::move(answer), std::move(placed)};
+}
+
 }  // namespace
 
 void on_unretrieved_failure(void (*hear)(const error&) noexcept) noexcept {
   hears_unretrieved.store(hear, std::memory_order_release);
 }
 
-library_actor::library_actor(std::shared_ptr<device_core> core, std::string_view library,
+library_actor::library_actor(std::shared_ptr<device_endpoint> core, std::string_view library,
                              std::shared_ptr<detail::lane_group> lanes)
     : core_(std::move(core)), library_(library), lanes_(std::move(lanes)) {}
 library_actor::~library_actor() = default;
@@ -63,26 +89,16 @@ future<any_reply> library_actor::ask(const any_request& r, const request_options
 future<any_reply> library_actor::ask(const any_request& r, const request_options& options,
                                      request_handle& sent) const {
   sent = {};
-  promise<any_reply> source(detail::driver_of(*core_));
-  future<any_reply> answer = source.get_future();
-  const auto placed = core_->send_held(
-      r.type(), r.data(), options, lanes_->pick(),
-      [source = std::move(source), type = &r.type()](std::byte* reply, error* failure) mutable {
-        if (failure == nullptr) return source.set_value(any_reply(*type, reply));
-        auto* const hear = hears_unretrieved.load(std::memory_order_acquire);
-        if (hear != nullptr && source.abandoned()) hear(*failure);
-        source.set_error(std::move(*failure));
-      },
-      device_core::if_full::as_configured, device_core::next_in_lane::is_unknown, wire::hold::none);
+  auto [answer, placed] = send_any(*core_, r, options, lanes_->pick());
   if (placed) {
     sent.core_ = core_;
     sent.slot_ = placed->slot;
     sent.ticket_ = placed->ticket;
   }
-  return answer;
+  return std::move(answer);
 }
 result<void> library_actor::tell(const any_request& r, const request_options& options) const {
-  return core_->send(r.type(), r.data(), options, lanes_->pick(), {});
+  return detail::send(*core_, r.type(), r.data(), options, lanes_->pick(), {});
 }
 
 bool library_actor::would_wait() const noexcept { return core_->would_wait(); }
@@ -120,7 +136,7 @@ result<std::uint64_t> bytes_of(dtype type, const shape& extents) {
   return empty ? 0 : static_cast<std::uint64_t>(bytes);
 }
 
-result<any_tensor> allocate_in(device_core& core, memory_space space, dtype type,
+result<any_tensor> allocate_in(device_endpoint& core, memory_space space, dtype type,
                                const shape& extents, placement where = placement::shared) {
   auto bytes = bytes_of(type, extents);
   if (!bytes) return std::move(bytes).error();
@@ -183,7 +199,7 @@ std::optional<error> not_freezable(std::string_view function, const any_tensor& 
 
 }  // namespace
 
-device::device(std::shared_ptr<device_core> core) noexcept : core_(std::move(core)) {}
+device::device(std::shared_ptr<device_endpoint> core) noexcept : core_(std::move(core)) {}
 device::~device() = default;
 device::device(const device&) = default;
 device& device::operator=(const device&) = default;
@@ -226,14 +242,14 @@ future<void> device::copy_out(const any_tensor& from, dtype type, std::span<std:
 }
 
 future<void> device::copy(const any_tensor& from, const any_tensor& to) {
-  const auto resume_target_of = [&](const any_tensor& t) -> std::shared_ptr<device_core> {
+  const auto resume_target_of = [&](const any_tensor& t) -> std::shared_ptr<device_endpoint> {
     if (!t.buffer() || t.space() != memory_space::device) return core_;
     auto home = static_cast<memory_pool*>(t.buffer()->owner)->home();
     return home ? home : core_;
   };
   const auto source = resume_target_of(from);
   const auto target = resume_target_of(to);
-  const auto send = [](const std::shared_ptr<device_core>& on, const any_tensor& a,
+  const auto send = [](const std::shared_ptr<device_endpoint>& on, const any_tensor& a,
                        const any_tensor& b) {
     const auto by_worker = [on, a, b] { return device(on).ask(memory::copy{.from = a, .to = b}); };
     const bool to_host = b.buffer() && b.buffer()->owner == &on->host_memory();
@@ -269,7 +285,7 @@ future<void> device::freeze(const any_tensor& t) {
     if ((state.load(std::memory_order_acquire) & buffer_frozen) == 0) {
       return device(core).freeze(t);
     }
-    return core->watch().protect(t.buffer(), true).then([t] {
+    return core->protect(t.buffer(), true).then([t] {
       t.buffer()->state.fetch_or(buffer_settled, std::memory_order_acq_rel);
     });
   });
@@ -286,11 +302,15 @@ future<void> device::thaw(const any_tensor& t) {
   const auto before = t.buffer()->state.fetch_and(~std::uint32_t{buffer_settled});
   sets.note_change();
   core_->await_senders();
-  std::vector<future<void>> over = sets.end_uses(*t.buffer().get(), &core_->completions());
+  std::vector<future<void>> over = sets.end_uses(*t.buffer().get(), &core_->driver());
   over.push_back(ask(lane::marker{.after = t}));
   return when_all(std::move(over))
       .then([core = core_, buffer = t.buffer(), before](result<void> outcome) {
-        if (outcome) return core->thaw(buffer);
+        if (outcome) {
+          return core->protect(buffer, false).then([buffer] {
+            buffer->state.fetch_and(~frozen_flags, std::memory_order_acq_rel);
+          });
+        }
         buffer->state.fetch_or(before & buffer_settled, std::memory_order_acq_rel);
         return make_failed_future<void>(std::move(outcome).error());
       });
@@ -317,27 +337,30 @@ library_actor device::library(std::string_view name) const {
   return library_actor(core_, own.library, std::move(own.lanes));
 }
 
+future<any_reply> device::ask(const any_request& r, const request_options& options) const {
+  return send_any(*core_, r, options, core_->lane_for(r.type())).answer;
+}
+result<void> device::tell(const any_request& r, const request_options& options) const {
+  return detail::send(*core_, r.type(), r.data(), options, core_->lane_for(r.type()), {});
+}
+
 any_actor_ref device::actor() const { return core_->guard(); }
 std::int32_t device::ordinal() const noexcept { return core_->ordinal(); }
 const device_description& device::description() const noexcept { return core_->description(); }
-device_health device::health() const { return core_->watch().health(); }
-std::uint64_t device::generation() const noexcept { return core_->watch().generation(); }
+device_health device::health() const { return core_->health(); }
+std::uint64_t device::generation() const noexcept { return core_->generation(); }
 device_statistics device::statistics() const { return core_->statistics(); }
-std::vector<quarantined_request> device::quarantine() const {
-  return core_->completions().quarantine().list();
-}
-bool device::forgive(const quarantined_request& one) {
-  return core_->completions().quarantine().forgive(one.id);
-}
-void device::forgive_all() { core_->completions().quarantine().forgive_all(); }
-std::optional<pid_t> device::worker_pid() const noexcept { return core_->watch().worker_pid(); }
+std::vector<quarantined_request> device::quarantine() const { return core_->quarantine(); }
+bool device::forgive(const quarantined_request& one) { return core_->forgive(one.id); }
+void device::forgive_all() { (void)core_->forgive(std::nullopt); }
+std::optional<pid_t> device::worker_pid() const noexcept { return core_->worker_pid(); }
 
 void device::watch_generation(unique_function<void(std::optional<std::uint64_t>)> watcher) {
   if (!watcher) {
     throw failure({.code = errc::invalid_argument,
                    .message = "watch_generation: the watcher is an empty function"});
   }
-  core_->watch().watch(std::move(watcher));
+  core_->watch_generation(std::move(watcher));
 }
 
 result<void> device::wait_until_ready() const {
@@ -348,23 +371,12 @@ result<void> device::wait_until_ready() const {
   return why;
 }
 
-bool device::drain(std::chrono::nanoseconds timeout) {
-  if (core_->completions().is_copy()) return false;  // requests in flight end in the parent process
-  constexpr std::chrono::microseconds longest_pause = std::chrono::milliseconds(5);
-  const auto deadline = detail::deadline_after(std::chrono::steady_clock::now(), timeout);
-  std::chrono::microseconds pause(50);
-  while (statistics().in_flight > 0) {
-    if (std::chrono::steady_clock::now() >= deadline) return false;
-    detail::deferred_continuations::mine().pause_until(std::chrono::steady_clock::now() + pause);
-    pause = std::min(2 * pause, longest_pause);
-  }
-  return core_->completions().settle_answers(deadline);
-}
+bool device::drain(std::chrono::nanoseconds timeout) { return core_->drain(timeout); }
 
-result<void> device::restart() { return core_->watch().restart(); }
+result<void> device::restart() { return core_->restart(); }
 
 void device::stop() {
-  core_->watch().stop({.code = errc::device_stopped, .message = "stopped by the program"});
+  core_->stop({.code = errc::device_stopped, .message = "stopped by the program"});
 }
 
 }  // namespace troupe

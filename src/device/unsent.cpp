@@ -1,4 +1,4 @@
-#include "device/submission/device_core.hpp"
+#include "device/endpoint.hpp"
 
 #include <troupe/device/unsent.hpp>
 #include <troupe/request/fields.hpp>
@@ -10,7 +10,7 @@
 namespace troupe {
 
 void taint_unsent(const device& on, any_request& r, const error& why) {
-  device_core& core = *on.core();
+  device_endpoint& core = *on.core();
   // After everything sent so far, before everything to come.
   const std::uint64_t next = std::max<std::uint64_t>(core.next_ticket(), 1);
   const auto cause =

@@ -21,7 +21,7 @@
 
 namespace troupe {
 
-class device_core;
+class device_endpoint;
 
 using detail::buffer_frozen;
 using detail::buffer_released;
@@ -115,8 +115,8 @@ class memory_pool final : public detail::buffer_owner,
   void trim();
 
   /// The device whose memory this is; nothing for the program's host memory, or after its end.
-  void set_home(std::weak_ptr<device_core> home) noexcept { home_ = std::move(home); }
-  [[nodiscard]] std::shared_ptr<device_core> home() const noexcept { return home_.lock(); }
+  void set_home(std::weak_ptr<device_endpoint> home) noexcept { home_ = std::move(home); }
+  [[nodiscard]] std::shared_ptr<device_endpoint> home() const noexcept { return home_.lock(); }
 
   /// Called with a frozen buffer that is no longer in use: its memory is handed out again only once
   /// the reference is gone, so that no worker can still have it read-only. Set once, before any
@@ -161,7 +161,7 @@ class memory_pool final : public detail::buffer_owner,
   const os::mapping range_;
   const std::unique_ptr<address_range> range_of_source_;
   const os::unique_fd memory_;
-  std::weak_ptr<device_core> home_;               // set once, before any buffer is handed out
+  std::weak_ptr<device_endpoint> home_;           // set once, before any buffer is handed out
   std::function<void(detail::buffer_ref)> thaw_;  // likewise
   std::atomic<bool> closed_{false};
   // In a forked process the pool belongs to the parent.

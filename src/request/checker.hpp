@@ -37,7 +37,7 @@ class checker {
   [[nodiscard]] std::string view_name(std::size_t i) const;
   [[nodiscard]] bool view(std::size_t i, const any_tensor& x, bool is_one);
   [[nodiscard]] bool fits(std::size_t i, const any_tensor& x, int rank);
-  [[nodiscard]] bool lies_well(std::size_t i, const any_tensor& x);
+  [[nodiscard]] bool meets_layout(std::size_t i, const any_tensor& x);
   [[nodiscard]] bool apart();
 
   // shapes.cpp

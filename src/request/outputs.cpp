@@ -17,17 +17,21 @@ namespace troupe {
 namespace {
 
 using number_list = std::vector<std::int64_t>;
+using allocation = std::function<result<any_tensor>(dtype, const shape&)>;
 
 class output_allocator {
  public:
-  output_allocator(const request_type& type, void* request)
-      : name_(type.name), t_(*type.fields), request_(request), sizes_(t_.symbols.size()) {
+  output_allocator(const request_type& type, void* request, std::span<const std::size_t> also)
+      : name_(type.name),
+        t_(*type.fields),
+        request_(request),
+        also_(also),
+        sizes_(t_.symbols.size()) {
     for (const std::uint16_t i : t_.tensors)
       learn_sizes(i);
   }
 
-  result<std::vector<std::size_t>> allocate(
-      const std::function<result<any_tensor>(dtype, const shape&)>& allocate) {
+  result<std::vector<std::size_t>> allocate(const allocation& allocate) {
     std::vector<std::size_t> made;  // fields
     for (const std::uint16_t i : t_.tensors) {
       if (!is_missing(i)) continue;
@@ -45,6 +49,8 @@ class output_allocator {
       made.push_back(i);
     }
     choose_orders(made);
+    if (auto lists = allocate_lists(allocate, made); !lists) return std::move(lists).error();
+    std::ranges::sort(made);
     std::vector<std::size_t> offsets;
     offsets.reserve(made.size());
     for (const std::size_t i : made)
@@ -63,8 +69,27 @@ class output_allocator {
   [[nodiscard]] bool is_missing(std::size_t i) {
     const field_details& d = t_.details[i];
     if (!tensor(i).null() || d.in_host_memory || !would_write(i)) return false;
+    if (std::ranges::find(also_, t_.fields[i].offset) != also_.end()) return true;
     if (d.given_where >= 0) return holds(condition_of(d.given_where), request_);
     return !d.optional;
+  }
+
+  result<void> allocate_lists(const allocation& allocate, std::vector<std::size_t>& made) {
+    for (std::size_t i = 0; i < t_.fields.size(); ++i) {
+      const field_details& d = t_.details[i];
+      if (d.derive_forms == nullptr) continue;
+      auto& list = value_at<std::vector<any_tensor>>(request_, t_.fields[i].offset);
+      if (!list.empty()) continue;
+      auto forms = d.call_forms(d.derive_forms, request_);
+      if (!forms) return std::move(forms).error();
+      for (const tensor_form& one : *forms) {
+        auto allocated = allocate(one.type, one.extents);
+        if (!allocated) return std::move(allocated).error();
+        list.push_back(*std::move(allocated));
+      }
+      if (!list.empty()) made.push_back(i);
+    }
+    return {};
   }
 
   // The role of a tensor that is passed nowhere else: the request may update one in place.
@@ -107,9 +132,8 @@ class output_allocator {
   }
 
   // In the order of the tensor that the description names.
-  result<any_tensor> allocate_ordered(
-      std::size_t i, dtype type, const number_list& extents,
-      const std::function<result<any_tensor>(dtype, const shape&)>& allocate) {
+  result<any_tensor> allocate_ordered(std::size_t i, dtype type, const number_list& extents,
+                                      const allocation& allocate) {
     const int model = t_.details[i].ordered_as;
     const any_tensor* as = model < 0 ? nullptr : &tensor(static_cast<std::size_t>(model));
     if (as == nullptr || as->null() || as->rank() != static_cast<int>(extents.size()))
@@ -240,15 +264,16 @@ class output_allocator {
   std::string_view name_;
   const description_table& t_;
   void* request_;
+  std::span<const std::size_t> also_;              ///< offsets of optional results that are wanted
   std::vector<std::optional<number_list>> sizes_;  ///< by symbol, once a tensor has determined it
 };
 
 }  // namespace
 
-result<std::vector<std::size_t>> allocate_outputs(
-    const request_type& type, void* request,
-    const std::function<result<any_tensor>(dtype, const shape&)>& allocate) {
-  return output_allocator(type, request).allocate(allocate);
+result<std::vector<std::size_t>> allocate_outputs(const request_type& type, void* request,
+                                                  const allocation& allocate,
+                                                  std::span<const std::size_t> also) {
+  return output_allocator(type, request, also).allocate(allocate);
 }
 
 }  // namespace troupe

@@ -70,7 +70,7 @@ bool checker::view(std::size_t i, const any_tensor& x, bool is_one) {
     return refuse(errc::invalid_argument,
                   fmt::format("{} must be a host_tensor; it is in device memory", view_name(i)));
   }
-  if (!lies_well(i, x)) return false;
+  if (!meets_layout(i, x)) return false;
   const bool writes = role_of(t_, t_.fields[i], request_) != access::read;
   if (writes && !d.may_repeat && !x.injective()) {
     return refuse(
@@ -97,7 +97,7 @@ bool checker::fits(std::size_t i, const any_tensor& x, int rank) {
   return refuse(why.code, why.message);
 }
 
-bool checker::lies_well(std::size_t i, const any_tensor& x) {
+bool checker::meets_layout(std::size_t i, const any_tensor& x) {
   std::string_view must;
   switch (t_.details[i].layout) {
     case layout::any:

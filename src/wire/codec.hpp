@@ -1,5 +1,7 @@
 #pragma once
 
+#include "wire/pools.hpp"
+
 #include <troupe/request/request.hpp>
 
 #include <array>
@@ -11,10 +13,10 @@
 
 /// The encoding of the fields of a request, or of a described reply. Little-endian, unaligned:
 /// tensors and fields of varying length in the order of the description, then the values with their
-/// layout in the request. A tensor is {buffer id, type, rank, space, present, offset, extents,
-/// strides}; a list or a text is its length and its elements. The reader trusts nothing: it checks
-/// every length, type, rank, enumerator, range and alignment before use.
-/// length, type, rank, enumerator, range and alignment is checked before it is used.
+/// layout in the request. A tensor is {rank plus one, type, pool, buffer id, offset, extents,
+/// strides}, a null tensor a zero; a list or a text is its length and its elements. The reader
+/// trusts nothing: it checks every length, type, rank, pool, enumerator, range and alignment before
+/// use.
 namespace troupe::wire {
 
 /// The most tensors in one list of a request. A null tensor takes one byte on the wire and many in
@@ -27,7 +29,7 @@ inline constexpr std::uint64_t max_list_groups = 65'536;
 /// rank plus one. Its extents follow, then its strides.
 struct tensor_layout {
   static constexpr std::size_t type = 0;
-  static constexpr std::size_t space = 1;
+  static constexpr std::size_t pool = 1;
   static constexpr std::size_t buffer = 2;
   static constexpr std::size_t offset = 6;
   static constexpr std::size_t extents = 14;
@@ -40,22 +42,27 @@ struct tensor_layout {
   }
 };
 
-/// The address range of a space: the same in every process.
+/// The address range of a pool: the same in every process.
 struct address_range {
-  std::byte* base = nullptr;
+  std::byte* base = nullptr;       ///< null if there is no such pool
   std::uint64_t mapped_bytes = 0;  ///< from `base` on
 };
 
-/// The two spaces of a device, indexed by `memory_space`.
-using address_ranges = std::array<address_range, 2>;
+/// By pool number.
+using address_ranges = std::array<address_range, pool_count>;
 
 /// One tensor of a request, as hazards and recovery see it.
 struct operand {
   std::uint32_t buffer = 0;
-  memory_space space{};
+  pool_number pool = device_pool;
   access role{};
-  std::uint64_t begin = 0;  ///< bytes from the start of the space
+  std::uint64_t begin = 0;  ///< bytes from the start of the pool's range
   std::uint64_t end = 0;
+
+  /// Tells the buffers of all pools apart; below 2⁴⁰.
+  [[nodiscard]] std::uint64_t buffer_key() const noexcept {
+    return std::uint64_t{buffer} << 8 | pool;
+  }
 };
 
 /// Locates each tensor for the wire, and records its use.
@@ -63,7 +70,7 @@ class operand_source {
  public:
   struct place {
     std::uint32_t buffer = 0;
-    memory_space space{};
+    pool_number pool = device_pool;
     std::uint64_t offset = 0;  ///< the view's first element
   };
   /// Called once for each tensor that is not null.

@@ -1,6 +1,9 @@
 #pragma once
 
 #include "wire/layout.hpp"
+#include "wire/pools.hpp"
+
+#include <troupe/request/library_methods.hpp>
 
 #include <cstdint>
 #include <span>
@@ -53,9 +56,10 @@ struct configure_message {
   std::uint32_t lane_threads = 0;
   std::uint64_t worker = 0;
   std::uint64_t mailbox_bytes = 0;
-  shared_range ranges[2]{};  ///< by `memory_space`
+  shared_range ranges[pool_count]{};  ///< by pool number; without an address, there is no such pool
   std::uint32_t fault_injection = 0;
   std::uint32_t warm_first = 0;  ///< it must be warm before it is ready
+  library_methods methods{};
   char plugin[1024]{};           ///< the backend's path
   char device[64]{};             ///< the backend's device; empty if it has none of its own
   char libraries[512]{};         ///< enabled libraries, separated by spaces; empty for all
@@ -63,13 +67,15 @@ struct configure_message {
 };
 inline constexpr std::size_t configure_descriptors = 5;
 
-/// `map` with one descriptor, `unmap`, and `share` (then `bytes` from the start of the space).
+/// `map` with one descriptor, `unmap`, and `share` (then `bytes` from the start of host memory).
 struct memory_message {
   control kind{};
-  std::uint32_t space = 0;  ///< `memory_space`
+  std::uint32_t pool = device_pool;
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
-  std::uint64_t version = 0;  ///< count of changes of the program's memory, including this one
+  /// The number of this change among the changes of all of the device's pools, which a worker makes
+  /// in order.
+  std::uint64_t version = 0;
 };
 
 struct protect_message {

@@ -122,13 +122,15 @@ class decoder {
     const std::byte* const at = claim(name, tensor_layout::bytes(rank));
     if (at == nullptr) return;
     const auto type = static_cast<std::uint8_t>(at[tensor_layout::type]);
-    const auto space = static_cast<std::uint8_t>(at[tensor_layout::space]);
+    const auto pool = static_cast<pool_number>(at[tensor_layout::pool]);
     operand used;
     std::uint64_t offset = 0;
     std::memcpy(&used.buffer, at + tensor_layout::buffer, sizeof(used.buffer));
     std::memcpy(&offset, at + tensor_layout::offset, sizeof(offset));
     if (type >= dtype_count) return fail(name, fmt::format("element type {}", type));
-    if (space >= ranges_.size()) return fail(name, fmt::format("memory space {}", space));
+    if (pool >= ranges_.size() || ranges_[pool].base == nullptr) {
+      return fail(name, fmt::format("memory pool {}", pool));
+    }
 
     // Computes the farthest element and the number of elements without unnoticed overflow. Both are
     // bounded even if an extent of 0 leaves no elements, because users of the view multiply before
@@ -159,10 +161,11 @@ class decoder {
     }
     const auto element_bytes = static_cast<std::uint64_t>(size_of(static_cast<dtype>(type)));
     // True for every buffer of ours, and required by the processor for an element's parts.
-    if (const auto alignment = std::min<std::uint64_t>(element_bytes, 8); offset % alignment != 0) {
+    if (const auto alignment = std::min<std::uint64_t>(element_bytes, 8);
+        (offset & (alignment - 1)) != 0) {
       return fail(name, fmt::format("offset {} is no multiple of {}", offset, alignment));
     }
-    const address_range& range = ranges_[space];
+    const address_range& range = ranges_[pool];
     const std::uint64_t bytes =
         no_elements ? 0 : (static_cast<std::uint64_t>(last) + 1) * element_bytes;
     if (offset > range.mapped_bytes || bytes > range.mapped_bytes - offset) {
@@ -171,9 +174,8 @@ class decoder {
     }
     t = any_tensor::unowned(range.base + offset, static_cast<dtype>(type),
                             shape(std::span(extents, static_cast<std::size_t>(rank))),
-                            std::span(strides, static_cast<std::size_t>(rank)),
-                            static_cast<memory_space>(space));
-    used.space = t.space();
+                            std::span(strides, static_cast<std::size_t>(rank)), space_of(pool));
+    used.pool = pool;
     used.begin = offset;
     used.end = offset + bytes;
     operands_.push_back(used);

@@ -72,7 +72,7 @@ class encoder {
     std::byte* const at = claim(tensor_layout::bytes(rank));
     if (at == nullptr) return;
     at[tensor_layout::type] = static_cast<std::byte>(t.type());
-    at[tensor_layout::space] = static_cast<std::byte>(place->space);
+    at[tensor_layout::pool] = static_cast<std::byte>(place->pool);
     std::memcpy(at + tensor_layout::buffer, &place->buffer, sizeof(place->buffer));
     std::memcpy(at + tensor_layout::offset, &place->offset, sizeof(place->offset));
     for (int d = 0; d < rank; ++d) {

@@ -18,7 +18,7 @@
 namespace troupe::wire {
 
 /// Raised with every change of anything in this folder.
-inline constexpr std::uint32_t protocol_version = 16;
+inline constexpr std::uint32_t protocol_version = 17;
 inline constexpr std::uint64_t magic = 0x54'52'4f'55'50'45'30'31u;  // "TROUPE01"
 
 inline constexpr int max_lanes = 32;
@@ -58,8 +58,12 @@ struct slot_header {
   std::uint64_t ticket = 0;        ///< place in the order of all requests
   std::int64_t deadline_ns = 0;    ///< CLOCK_MONOTONIC; 0 for none
   std::uint64_t spill_offset = 0;  ///< in the heap, if the payload does not fit the slot
-  /// The count of memory changes that a worker must have made before it may run this.
+  /// The worker must have made the device's changes of memory up to this number before it may run
+  /// this: the greatest number of a last change among the pools that the request names.
   std::uint64_t memory_version = 0;
+  /// The request's place in an order that the program numbers; 0 for none. It is no part of the
+  /// payload, so that requests which differ in it alone are recognised.
+  std::uint64_t sequence = 0;
   std::uint32_t payload_bytes = 0;
   /// Set by the program when the request must not run any more (cancelled, expired). If it begins
   /// at that very moment it may still run: it keeps its operands until it ends.
@@ -72,7 +76,7 @@ struct slot_header {
   end_mark mark = end_mark::own;
 };
 inline constexpr std::size_t slot_payload_bytes = slot_bytes - sizeof(slot_header);
-static_assert(slot_payload_bytes == 464, "device_config::mailbox_bytes states it");
+static_assert(slot_payload_bytes == 456, "device_config::mailbox_bytes states it");
 
 /// One place of the ring: the slot, the lane, and the low bits of the ticket as proof that the
 /// place holds this round's entry. A single 64-bit store publishes it, with release order: a thread

@@ -276,7 +276,7 @@ TEST_F(Puppet, ThatCannotUndoAFreezeEitherIsReplaced) {
 TEST_F(Puppet, ThatEndsALoanBeforeItBeginsIsNotBelieved) {
   puppet_device gpu;
   const auto t = gpu->tensor<float>({64 << 10}).value();
-  auto mapped = gpu->map(t, access::update);
+  auto mapped = gpu->mapped(t, access::update);
   ASSERT_TRUE(mapped.wait_for(timeout));
   const auto outcome = mapped.get_result();
   ASSERT_FALSE(outcome);

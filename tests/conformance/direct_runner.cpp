@@ -16,6 +16,7 @@ class heap_lane final : public lane_context {
   result<std::span<std::byte>> host_workspace(std::size_t bytes) override {
     return host_workspace_.take(bytes);
   }
+  library_methods methods() const noexcept override { return methods_by_environment({}); }
   void expect_untouched() const {
     workspace_.expect_untouched();
     host_workspace_.expect_untouched();

@@ -1,10 +1,11 @@
-// Products of blas: which of them run by plans of cuBLASLt's, and what these are good for.
+// Products of blas: which of them run by plans of cuBLASLt's, which requests share a plan, and
+// which products are computed from copies of their factors.
 
+#include "backend/cuda/context/part_lane.hpp"
 #include "conformance/element.hpp"
 #include "cuda/emulated/cublas.hpp"
 #include "cuda/emulated/cublaslt.hpp"
 #include "cuda/emulated/lane.hpp"
-#include "libraries/blas/cuda/kernels/combine.hpp"
 #include "libraries/blas/cuda/product/product.hpp"
 
 #include <cublasLt.h>
@@ -15,15 +16,6 @@
 #include <vector>
 
 namespace troupe::cuda {
-
-// Kernels; no product here needs one.
-result<void> combine(lane&, dtype, const batch_extents&, const batch_place&, const batch_term&,
-                     const batch_term&) {
-  return error{.code = errc::unsupported};
-}
-result<void> scale(lane&, const any_tensor&, const scalar&) {
-  return error{.code = errc::unsupported};
-}
 
 namespace {
 
@@ -76,8 +68,12 @@ class BlasPlans : public testing::Test {
     }
     const scalar alpha = 2;
     const scalar beta = 3;
-    const auto done = multiply({a, b, c, alpha, beta, op_a, blas::op::none, {}}, lane_);
+    const product p{a, b, c, alpha, beta, op_a, blas::op::none, {}};
+    // Memory of exactly the bytes that it asks for, and no other.
+    part_lane within(lane_, lane_.workspace(workspace_bytes(p)).value());
+    const auto done = multiply(p, within);
     ASSERT_TRUE(done) << done.error().message;
+    lane_.expect_untouched();
     std::size_t place = 0;
     for (std::int64_t i = 0; i < c.extent(0); ++i) {
       for (std::int64_t j = 0; j < c.extent(1); ++j)
@@ -178,6 +174,35 @@ TEST_F(BlasPlans, FailWhereTheLibraryFails) {
   EXPECT_EQ(failed.error().code, errc::library_error);
   EXPECT_EQ(failed.error().call, "cublasLtMatmulAlgoGetHeuristic");
   EXPECT_EQ(failed.error().vendor_code, CUBLAS_STATUS_INTERNAL_ERROR);
+}
+
+TEST_F(BlasPlans, AreNotForFactorsThatAreConjugatedInPlace) {
+  emulated_cublas::seen() = {};
+  const matrix a(dtype::c64, 6, 8, 8);
+  const matrix b(dtype::c64, 8, 4, 8);
+  const matrix c(dtype::c64, 6, 4, 6);
+  for (std::int64_t i = 0; i < 6; ++i) {
+    for (std::int64_t j = 0; j < 8; ++j)
+      conformance::store(dtype::c64, a.view.address() + (i + j * 8) * size_of(dtype::c64),
+                         number(static_cast<double>(i), static_cast<double>(j)));
+  }
+  run(a.view, b.view, c.view, blas::op::conjugate);
+  // A row-major c swaps the factors: the copy is that of the second one.
+  const matrix turned_a(dtype::c64, 8, 6, 8);
+  const matrix turned_c(dtype::c64, 4, 6, 6);
+  run(turned_a.view.transpose(), b.view, turned_c.view.transpose(), blas::op::conjugate);
+  EXPECT_EQ(calls_of_cublas(), 2u);
+  EXPECT_EQ(seen().proposals, 0u);
+}
+
+TEST_F(BlasPlans, AreNotForIntegersThatLieUnaligned) {
+  emulated_cublas::seen() = {};
+  const matrix a(dtype::i8, 6, 8, 8, 1);
+  const matrix b(dtype::i8, 8, 4, 9);
+  const matrix c(dtype::i32, 6, 4, 6);
+  run(a.view, b.view, c.view);
+  EXPECT_EQ(calls_of_cublas(), 1u);
+  EXPECT_EQ(seen().proposals, 0u);
 }
 
 }  // namespace

@@ -87,6 +87,27 @@ TEST(CudnnLimits, AreAskedOfWhatFollowsTheSums) {
   EXPECT_FALSE(is_fused(in_place));
 }
 
+TEST(CudnnLimits, BarAnEngineOfForwardSums) {
+  using bars = std::vector<std::int64_t>;
+  const auto r = forward(dtype::bf16);
+  const auto graphs = convolution_case(r).graphs();
+  ASSERT_EQ(graphs.size(), 4u);
+  EXPECT_EQ(graphs.front().barred_engines, bars()) << "with a fused pass";
+  for (std::size_t i = 1; i < graphs.size(); ++i)
+    EXPECT_EQ(graphs[i].barred_engines, bars{71});
+  const dnn::convolution_backward_data gradient{.dy = r.y, .w = r.w, .dx = r.x, .padding = {1}};
+  EXPECT_EQ(convolution_case(gradient).graphs().front().barred_engines, bars());
+}
+
+TEST(CudnnLimits, LeaveNarrowTypesAFormInF32) {
+  auto r = forward(dtype::bf16);
+  for (const auto activation : {dnn::activation::relu, dnn::activation::none}) {
+    r.activation = activation;
+    EXPECT_TRUE(convolution_case(r).forms().back().widened);
+  }
+  EXPECT_FALSE(convolution_case(forward(dtype::f32)).forms().back().widened);
+}
+
 TEST(CudnnLimits, OneIsLiftedByTheEnvironmentAndSaysSo) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");  // a process that has not asked yet
   auto r = forward(dtype::f32);
@@ -116,8 +137,9 @@ TEST(GraphFingerprint, ChangesWithWhatTheGraphComputes) {
   changed([](auto& g) { std::get<graphs::convolution>(g.nodes[0]).after[0] = 3; });
   changed([](auto& g) { std::get<graphs::pointwise>(g.nodes[1]).upper = 0.0F; });
   changed([](auto& g) { g.nodes.pop_back(); });
+  changed([](auto& g) { g.barred_engines = {71}; });
   changed([](auto& g) { g.timed = 8; });
-  EXPECT_EQ(seen.size(), 9u);
+  EXPECT_EQ(seen.size(), 10u);
   EXPECT_EQ(graphs::fingerprint(fused),
             graphs::fingerprint(convolution_case(forward(dtype::f16)).graphs().front()));
 }

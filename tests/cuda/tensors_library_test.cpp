@@ -7,7 +7,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -22,15 +21,8 @@ using tensors::contract;
 /// product of matrices as they lie. All elements are 1.
 class TensorsLibrary : public testing::Test {
  protected:
-  TensorsLibrary() {
-    seen() = {};
-    ::unsetenv("TROUPE_TENSORS");  // NOLINT(concurrency-mt-unsafe)
-  }
-  ~TensorsLibrary() override { ::unsetenv("TROUPE_TENSORS"); }  // NOLINT(concurrency-mt-unsafe)
+  TensorsLibrary() { seen() = {}; }
 
-  static void use(const char* word) {
-    ::setenv("TROUPE_TENSORS", word, 1);  // NOLINT(concurrency-mt-unsafe)
-  }
   any_tensor tensor(const shape& size, std::int64_t skipped = 0) {
     const std::int64_t count = any_tensor::unowned(nullptr, dtype::f32, size).count();
     std::byte* const first =
@@ -172,23 +164,23 @@ TEST_F(TensorsLibrary, NeedNotBeThere) {
 
 TEST_F(TensorsLibrary, IsUsedAsTheEnvironmentSays) {
   {
-    use("products");
     emulated_lane where;
+    where.use({.tensors = tensors_method::products});
     run(crossed(), where);
     EXPECT_EQ(seen().calls, 0);
     EXPECT_EQ(seen().alive, 0);
   }
   {
-    use("cutensor");
     emulated_lane where;
+    where.use({.tensors = tensors_method::cutensor});
     run(plain(), where);
     EXPECT_EQ(seen().calls, 1);
   }
 }
 
 TEST_F(TensorsLibrary, IsNotGivenRepeatedTensors) {
-  use("cutensor");
   emulated_lane where;
+  where.use({.tensors = tensors_method::cutensor});
   contract r = plain();
   r.a = r.a.as_strided({30, 20}, {0, 1}).value();
   run(r, where);

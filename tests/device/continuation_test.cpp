@@ -239,7 +239,7 @@ TEST_P(Continuation, MayLend) {
   if (on_gpu()) GTEST_SKIP() << "gpu_mapping tests it there";
   in_continuations([&] {
     auto t = gpu_.tensor<float>({8}, initial::zero).value();
-    gpu_.map(t, access::update).get().data<float>()[3] = 5;
+    gpu_.mapped(t, access::update).get().data<float>()[3] = 5;
     EXPECT_EQ(gpu_.ask(sum{.input = t}).get(), 5.0);
   });
 }

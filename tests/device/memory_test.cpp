@@ -421,12 +421,12 @@ TEST_P(Memory, TensorOfAStoppedDeviceIsStaleAndOutlivesIt) {
 }
 
 TEST_P(Memory, WhatIsNotThereIsNotLent) {
-  const auto nothing = gpu_.map(any_tensor{}, access::update).get_result();
+  const auto nothing = gpu_.mapped(any_tensor{}, access::update).get_result();
   ASSERT_FALSE(nothing);
   EXPECT_EQ(nothing.error().code, errc::invalid_argument);
   EXPECT_NE(nothing.error().message.find("t is not given"), std::string::npos);
   auto t = gpu_.tensor<float>({4}).value();
-  const auto no_access = gpu_.map(t, static_cast<access>(7)).get_result();
+  const auto no_access = gpu_.mapped(t, static_cast<access>(7)).get_result();
   ASSERT_FALSE(no_access);
   EXPECT_EQ(no_access.error().code, errc::invalid_argument);
 }

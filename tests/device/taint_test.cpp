@@ -154,7 +154,7 @@ TEST_P(Taint, OfALentTensorStaysWhereNobodyGotIt) {
       ended(gpu.ask(fault::inject{.what = fault::kind::segmentation_fault, .output = low})));
   shared_flag flag(gpu);
   auto busy = gpu.ask(hold{.flag = flag.tensor(), .output = high, .value = 2});
-  const auto mapped = gpu.map(tainted, access::write, std::chrono::milliseconds(20)).get_result();
+  const auto mapped = gpu.mapped(tainted, access::write, std::chrono::milliseconds(20)).get_result();
   ASSERT_FALSE(mapped);
   EXPECT_EQ(mapped.error().code, errc::deadline_exceeded);
   flag.set();
@@ -164,7 +164,7 @@ TEST_P(Taint, OfALentTensorStaysWhereNobodyGotIt) {
   ASSERT_FALSE(read) << "nobody has written it";
   EXPECT_EQ(read.error().code, errc::tainted_buffer);
   {
-    auto granted = gpu.map(tainted, access::write).get();
+    auto granted = gpu.mapped(tainted, access::write).get();
   }
   EXPECT_TRUE(gpu.ask(sum{.input = tainted}).get_result()) << "somebody had it";
 }

@@ -26,7 +26,7 @@ class same_places final : public wire::operand_source {
   result<place> locate(std::string_view, const any_tensor&, troupe::access role) override {
     if (next_ == operands_.size() || operands_[next_].role != role) std::abort();
     const wire::operand& o = operands_[next_++];
-    return place{.buffer = o.buffer, .space = o.space, .offset = o.begin};
+    return place{.buffer = o.buffer, .pool = o.pool, .offset = o.begin};
   }
 
  private:
@@ -38,17 +38,20 @@ class same_places final : public wire::operand_source {
 class at_the_start final : public wire::operand_source {
  public:
   result<place> locate(std::string_view, const any_tensor& t, troupe::access) override {
-    return place{.buffer = 1, .space = t.space(), .offset = 0};
+    return place{.buffer = 1, .pool = wire::own_pool(t.space()), .offset = 0};
   }
 };
 
 // Address space without memory: a look at it ends the fuzzer.
 const wire::address_ranges& ranges() {
-  static const os::mapping spaces[2] = {os::reserve(nullptr, space_bytes).value(),
+  static const os::mapping spaces[3] = {os::reserve(nullptr, space_bytes).value(),
+                                        os::reserve(nullptr, space_bytes).value(),
                                         os::reserve(nullptr, space_bytes).value()};
-  static const wire::address_ranges both{wire::address_range{spaces[0].address(), space_bytes},
-                                         wire::address_range{spaces[1].address(), space_bytes}};
-  return both;
+  // The device's, the host's and that of one peer.
+  static const wire::address_ranges all{wire::address_range{spaces[0].address(), space_bytes},
+                                        wire::address_range{spaces[1].address(), space_bytes},
+                                        wire::address_range{spaces[2].address(), space_bytes}};
+  return all;
 }
 
 }  // namespace
@@ -86,7 +89,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!wire::decode(type, request, bytes, ranges(), operands)) return 0;
 
   for (const wire::operand& o : operands) {
-    if (o.begin > o.end || o.end > space_bytes) std::abort();
+    if (o.pool > wire::first_peer_pool || o.begin > o.end || o.end > space_bytes) std::abort();
   }
   // The outcome does not matter, only that it returns.
   (void)type.validate(request);

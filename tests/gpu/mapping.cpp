@@ -57,7 +57,7 @@ void run(troupe::device& gpu, std::int64_t n) {
 
   // Program after requests: the request that writes waits for the flag.
   auto written = gpu.ask(troupe::fault::spin_until{.flag = flag, .output = t, .value = 3});
-  auto coming = gpu.map(t, troupe::access::update);
+  auto coming = gpu.mapped(t, troupe::access::update);
   expect(!coming.wait_for(50ms), "a mapping waits for the request that writes the tensor");
   std::atomic_ref(flag[0]).store(1, std::memory_order_release);
   auto mapped = coming.get();
@@ -80,7 +80,7 @@ void run(troupe::device& gpu, std::int64_t n) {
   expect(here_are(gpu, other, 7), "and sees what the program's kernel wrote");
 
   // A fault of the worker does not reach the program's context.
-  auto kept = gpu.map(t, troupe::access::update).get();
+  auto kept = gpu.mapped(t, troupe::access::update).get();
   auto fault = gpu.ask(troupe::fault::inject{.what = troupe::fault::kind::trap}).get_result();
   expect(!fault && fault.error().code == troupe::errc::device_fault, "a worker is lost meanwhile");
   add(kept.data<float>(), n, 1);
@@ -92,7 +92,7 @@ void run(troupe::device& gpu, std::int64_t n) {
   bool right = true;
   for (int i = 0; i < 100 && right; ++i) {
     (void)gpu.tell(troupe::memory::fill{.to = t, .value = i});
-    auto each = gpu.map(t, troupe::access::update).get();
+    auto each = gpu.mapped(t, troupe::access::update).get();
     add(each.data<float>(), n, 0.5f);
     each.unmap();
     right = here_are(gpu, t, static_cast<float>(i) + 0.5f);
@@ -114,7 +114,7 @@ void map_the_undefined(troupe::device& gpu) {
   flag[0] = 0;
   auto busy = gpu.ask(
       troupe::fault::spin_until{.flag = flag, .output = t.slice(0, 4, 8).value(), .value = 2});
-  const auto late = gpu.map(t, troupe::access::write, 20ms).get_result();
+  const auto late = gpu.mapped(t, troupe::access::write, 20ms).get_result();
   expect(!late && late.error().code == troupe::errc::deadline_exceeded,
          "the mapping comes too late");
   std::atomic_ref(flag[0]).store(1, std::memory_order_release);
@@ -122,7 +122,7 @@ void map_the_undefined(troupe::device& gpu) {
   const troupe::memory::copy read{.from = t, .to = other};
   const auto refused = gpu.ask(read).get_result();
   expect(!refused && refused.error().code == troupe::errc::tainted_buffer, "nobody has written it");
-  gpu.map(t, troupe::access::write).get().unmap();
+  gpu.mapped(t, troupe::access::write).get().unmap();
   expect(gpu.ask(read).get_result().has_value(), "somebody had it");
 }
 
@@ -134,7 +134,7 @@ int main() {
     troupe::device gpu = system.device(0, {.backend = troupe::backend_kind::cuda,
                                            .restarts = {.restarts = 100},
                                            .fault_injection = true});
-    auto without = gpu.map(gpu.tensor<float>({8}).value(), troupe::access::read).get_result();
+    auto without = gpu.mapped(gpu.tensor<float>({8}).value(), troupe::access::read).get_result();
     expect(!without && without.error().code == troupe::errc::invalid_argument,
            "without a context the remedy is said");
     make_context(gpu.description().ordinal);
@@ -145,7 +145,7 @@ int main() {
     auto t = gpu.tensor<float>({count}).value();
     constexpr int times = 200;
     for (int i = 0; i < times; ++i)
-      gpu.map(t, troupe::access::update).get().unmap();
+      gpu.mapped(t, troupe::access::update).get().unmap();
     const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - start;
     std::printf("a mapping costs %.1f us\n", took.count() / times);
   } catch (const troupe::failure& failure) {

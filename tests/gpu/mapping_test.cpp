@@ -68,7 +68,7 @@ INSTANTIATE_TEST_SUITE_P(Everywhere, Lease,
 
 TEST_P(Lease, ShowsWhatRequestsBeforeItWrote) {
   auto written = slow_fill(3);
-  auto mapped = gpu_.map(t_, access::read).get();
+  auto mapped = gpu_.mapped(t_, access::read).get();
   EXPECT_EQ(mapped.data<float>()[0], 3.0f);
   EXPECT_EQ(mapped.data<float>()[count - 1], 3.0f);
   EXPECT_TRUE(written.get_result());
@@ -76,7 +76,7 @@ TEST_P(Lease, ShowsWhatRequestsBeforeItWrote) {
 
 TEST_P(Lease, IsSeenByRequestsAfterIt) {
   fill(1);
-  auto mapped = gpu_.map(t_, access::update).get();
+  auto mapped = gpu_.mapped(t_, access::update).get();
   auto doubled = gpu_.ask(blas::scal{.x = t_, .alpha = 2.0f});
   EXPECT_FALSE(doubled.wait_for(30ms)) << "it has to wait";
   for (std::int64_t i = 0; i < count; ++i)
@@ -92,8 +92,8 @@ TEST_P(Lease, IsSeenByRequestsAfterIt) {
 
 TEST_P(Lease, ToReadLetsOtherReadersGoOn) {
   fill(2);
-  auto mapped = gpu_.map(t_, access::read).get();
-  auto again = gpu_.map(t_, access::read).get();
+  auto mapped = gpu_.mapped(t_, access::read).get();
+  auto again = gpu_.mapped(t_, access::read).get();
   std::vector<float> here(count);
   EXPECT_TRUE(gpu_.copy(t_, std::span(here)).get_result());
   auto written = gpu_.ask(memory::fill{.to = t_, .value = 4});
@@ -106,7 +106,7 @@ TEST_P(Lease, ToReadLetsOtherReadersGoOn) {
 }
 
 TEST_P(Lease, LeavesOtherTensorsAlone) {
-  auto mapped = gpu_.map(t_, access::write).get();
+  auto mapped = gpu_.mapped(t_, access::write).get();
   for (int i = 0; i < 100; ++i)
     ASSERT_TRUE(gpu_.ask(memory::fill{.to = other_, .value = i}).get_result());
 }
@@ -114,7 +114,7 @@ TEST_P(Lease, LeavesOtherTensorsAlone) {
 TEST_P(Lease, IsOfAViewWhereItLies) {
   fill(0);
   {
-    auto mapped = gpu_.map(t_.slice(0, 10, 12).value(), access::write).get();
+    auto mapped = gpu_.mapped(t_.slice(0, 10, 12).value(), access::write).get();
     EXPECT_EQ(mapped.tensor().count(), 2);
     mapped.data<float>()[0] = 1;
     mapped.data<float>()[1] = 2;
@@ -130,24 +130,24 @@ TEST_P(Lease, IsOfAViewWhereItLies) {
 }
 
 TEST_P(Lease, WaitsOnlyAsLongAsThePatience) {
-  auto first = gpu_.map(t_, access::update).get();
-  auto second = gpu_.map(t_, access::update, 20ms).get_result();
+  auto first = gpu_.mapped(t_, access::update).get();
+  auto second = gpu_.mapped(t_, access::update, 20ms).get_result();
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().code, errc::deadline_exceeded);
   first.unmap();
-  EXPECT_TRUE(gpu_.map(t_, access::update, 10s).get_result()) << "the second one is out of the way";
+  EXPECT_TRUE(gpu_.mapped(t_, access::update, 10s).get_result()) << "the second one is out of the way";
 }
 
 TEST_P(Lease, IsNotHeldUpByOneThatWaitedInVainForAnotherTensor) {
-  auto first = gpu_.map(t_, access::update).get();
-  EXPECT_FALSE(gpu_.map(t_, access::update, 1ms).get_result());
+  auto first = gpu_.mapped(t_, access::update).get();
+  EXPECT_FALSE(gpu_.mapped(t_, access::update, 1ms).get_result());
   {
-    const auto unrelated = gpu_.map(other_, access::update, 10s).get_result();
+    const auto unrelated = gpu_.mapped(other_, access::update, 10s).get_result();
     EXPECT_TRUE(unrelated) << unrelated.error().to_string();
   }
   for (int i = 0; i < 6; ++i)
-    EXPECT_FALSE(gpu_.map(t_, access::update, 1ms).get_result());
-  const auto none_left = gpu_.map(other_, access::update, 10s).get_result();
+    EXPECT_FALSE(gpu_.mapped(t_, access::update, 1ms).get_result());
+  const auto none_left = gpu_.mapped(other_, access::update, 10s).get_result();
   ASSERT_FALSE(none_left);
   EXPECT_EQ(none_left.error().code, errc::mailbox_full);
   first.unmap();
@@ -155,7 +155,7 @@ TEST_P(Lease, IsNotHeldUpByOneThatWaitedInVainForAnotherTensor) {
   std::vector<mapped_tensor> mapped;
   const auto give_up = std::chrono::steady_clock::now() + 10s;
   while (mapped.size() < 8 && std::chrono::steady_clock::now() < give_up) {
-    if (auto one = gpu_.map(other_, access::read, 10s).get_result()) {
+    if (auto one = gpu_.mapped(other_, access::read, 10s).get_result()) {
       mapped.push_back(*std::move(one));
     }
   }
@@ -164,7 +164,7 @@ TEST_P(Lease, IsNotHeldUpByOneThatWaitedInVainForAnotherTensor) {
 
 TEST_P(Lease, ThatNobodyTakesHoldsNothingUp) {
   {
-    auto dropped = gpu_.map(t_, access::update);
+    auto dropped = gpu_.mapped(t_, access::update);
   }
   EXPECT_TRUE(gpu_.ask(memory::fill{.to = t_, .value = 4}).get_result());
 }
@@ -174,32 +174,32 @@ TEST_P(Lease, BeyondWhatADeviceLendsIsRefused) {
   std::vector<tensor<float>> tensors;
   for (int i = 0; i < 8; ++i) {
     tensors.push_back(gpu_.tensor<float>({8}).value());
-    all.push_back(gpu_.map(tensors.back(), access::write).get());
+    all.push_back(gpu_.mapped(tensors.back(), access::write).get());
   }
-  auto refused = gpu_.map(t_, access::read).get_result();
+  auto refused = gpu_.mapped(t_, access::read).get_result();
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, errc::mailbox_full);
   all.pop_back();
-  EXPECT_TRUE(gpu_.map(t_, access::read).get_result());
+  EXPECT_TRUE(gpu_.mapped(t_, access::read).get_result());
 }
 
 TEST_P(Lease, OfWhatCannotBeUsedSoIsRefused) {
   gpu_.release(other_);
-  auto stale = gpu_.map(other_, access::read).get_result();
+  auto stale = gpu_.mapped(other_, access::read).get_result();
   ASSERT_FALSE(stale);
   EXPECT_EQ(stale.error().code, errc::stale_buffer);
   auto own = gpu_.tensor<float>({8}, initial::zero, placement::own).value();
   ASSERT_TRUE(gpu_.freeze(own).get_result());
-  auto frozen = gpu_.map(own, access::update).get_result();
+  auto frozen = gpu_.mapped(own, access::update).get_result();
   ASSERT_FALSE(frozen);
   EXPECT_EQ(frozen.error().code, errc::frozen_buffer);
-  EXPECT_EQ(gpu_.map(own, access::read).get().data<float>()[0], 0.0f);
+  EXPECT_EQ(gpu_.mapped(own, access::read).get().data<float>()[0], 0.0f);
 }
 
 TEST_P(Lease, OutlivesTheWorkerThatHeldItsPlace) {
   if (GetParam() == where::thread) GTEST_SKIP() << "there is no worker to lose";
   fill(1);
-  auto mapped = gpu_.map(t_, access::update).get();
+  auto mapped = gpu_.mapped(t_, access::update).get();
   auto waiting = gpu_.ask(blas::scal{.x = t_, .alpha = 2.0f});
   for (std::uint64_t lost = 1; lost <= 3; ++lost) {
     if (lost == 1) {
@@ -226,8 +226,8 @@ TEST_P(Lease, OutlivesTheWorkerThatHeldItsPlace) {
 
 TEST_P(Lease, OutlivesItsDevice) {
   fill(6);
-  auto mapped = gpu_.map(t_, access::read).get();
-  auto waiting = gpu_.map(t_, access::update);
+  auto mapped = gpu_.mapped(t_, access::read).get();
+  auto waiting = gpu_.mapped(t_, access::update);
   gpu_.stop();
   auto refused = std::move(waiting).get_result();
   ASSERT_FALSE(refused);
@@ -240,7 +240,7 @@ TEST_P(Lease, ManyAfterEachOtherKeepTheOrder) {
   auto one = gpu_.tensor<float>({1}).value();
   ASSERT_TRUE(gpu_.ask(memory::fill{.to = one, .value = 1}).get_result());
   for (int i = 0; i < 200; ++i) {
-    auto mapped = gpu_.map(t_, access::update).get();
+    auto mapped = gpu_.mapped(t_, access::update).get();
     ASSERT_EQ(mapped.data<float>()[0], static_cast<float>(2 * i));
     mapped.data<float>()[0] += 1;
     mapped.unmap();

@@ -1,6 +1,6 @@
 #include "forked_worker.hpp"
 
-#include "device/submission/mailbox.hpp"
+#include "device/mailbox/mailbox.hpp"
 #include "memory/memory_pool.hpp"
 #include "worker/intake/inbox.hpp"
 #include "worker/intake/outbox.hpp"

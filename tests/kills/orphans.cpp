@@ -140,7 +140,7 @@ void orphans::live(const os::unique_fd& heir, std::uint64_t seed) {
         [&, i] { send_for_ever(mine, fates_, next, seed + static_cast<std::uint64_t>(i)); });
   }
   for (;;)
-    mine.core().watch().take_turn();
+    mine.core().supervision().take_turn();
 }
 
 std::string orphans::judge(const estate& left) {

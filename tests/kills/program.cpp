@@ -23,8 +23,8 @@ program::program(journal& fates, std::uint32_t capacity)
       .memory_limit_bytes = 1 << 20,
       .restarts = {.restarts = std::numeric_limits<std::int32_t>::max(), .window = 1ms},
       .backoff = {.initial = 0ms}};
-  core_ = device_core::create_with({.plugin = "forks", .description = {.name = "forks"}}, 0, config,
-                                   host_memory_, environment_)
+  core_ = local_device::create_with({.plugin = "forks", .description = {.name = "forks"}}, 0,
+                                    config, host_memory_, environment_)
               .value();
   for (any_tensor& cell : cells_) {
     cell = any_tensor::owned(core_->allocate(memory_space::device, sizeof(std::int64_t)).value(),
@@ -38,9 +38,9 @@ program::~program() {
 }
 
 void program::start() {
-  while (core_->watch().generation() == 0)
-    core_->watch().take_turn();
-  core_->watch().take_turn();
+  while (core_->supervision().generation() == 0)
+    core_->supervision().take_turn();
+  core_->supervision().take_turn();
 }
 
 program::drawn program::draw(std::mt19937_64& random, std::int64_t number) {
@@ -51,7 +51,8 @@ program::drawn program::draw(std::mt19937_64& random, std::int64_t number) {
 
 result<void> program::send(const drawn& what, std::int64_t pauses, detail::completion said) {
   const auto hand_over = [&]<class Request>(Request request) {
-    return core_->send(request_type_of<Request>(), &request, {}, what.lane, std::move(said));
+    return detail::send(*core_, request_type_of<Request>(), &request, {}, what.lane,
+                        std::move(said));
   };
   const any_tensor& cell = cells_[what.lane];
   return what.adds ? hand_over(add{.cell = cell, .number = what.number, .pauses = pauses})

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "device/submission/device_core.hpp"
+#include "device/local/local_device.hpp"
 #include "forked_worker.hpp"
 #include "steps.hpp"
 
@@ -25,7 +25,7 @@ class program {
   /// Until the first worker serves and the standby has been forked.
   void start();
   [[nodiscard]] forked_environment& environment() noexcept { return environment_; }
-  [[nodiscard]] device_core& core() noexcept { return *core_; }
+  [[nodiscard]] local_device& core() noexcept { return *core_; }
   [[nodiscard]] mailbox& requests() noexcept { return *requests_; }
   /// The eventfd on which a device thread would sleep.
   [[nodiscard]] int wakes() const noexcept { return wakes_; }
@@ -48,7 +48,7 @@ class program {
   operation_table operations_;
   forked_environment environment_;
   std::shared_ptr<memory_pool> host_memory_;
-  std::shared_ptr<device_core> core_;
+  std::shared_ptr<local_device> core_;
   std::array<any_tensor, lanes> cells_;
   mailbox* requests_ = nullptr;
   int wakes_ = -1;

@@ -35,7 +35,7 @@ survivor::survivor(std::uint64_t seed) : random_(seed), program_(fates_, survivo
 std::string survivor::outlive(std::int64_t kills) {
   executioner axe;
   while (seen_.kills < kills && wrong_.empty()) {
-    generation_ = program_.core().watch().generation();
+    generation_ = program_.core().supervision().generation();
     recovered_at_ = {};
     doom(axe);
     const auto doomed_at = clock::now();
@@ -59,7 +59,7 @@ std::string survivor::outlive(std::int64_t kills) {
     if (random_() % 2 == 0 || since_rest_.size() == most_since_rest) come_to_rest();
   }
   if (wrong_.empty()) come_to_rest();
-  seen_.run_again = program_.core().watch().replayed();
+  seen_.run_again = program_.core().supervision().replayed();
   return wrong_.empty() ? "" : fmt::format("kill {}: {}", seen_.kills, wrong_);
 }
 
@@ -69,12 +69,12 @@ void survivor::doom(executioner& axe) {
   if (by_itself_) {
     // A request takes some hundred; so it may be this one or one of the next.
     fates_.steps_to_death().store(1 + static_cast<std::uint32_t>(random_() % 3'000));
-    executioner::watch(*program_.core().watch().worker_pid());
+    executioner::watch(*program_.core().supervision().worker_pid());
     return;
   }
   // Often just after the last one, when what that one left is being run again.
   const std::uint64_t longest = random_() % 4 == 0 ? 20'000 : 400'000;
-  axe.kill_in(*program_.core().watch().worker_pid(),
+  axe.kill_in(*program_.core().supervision().worker_pid(),
               std::chrono::nanoseconds(1 + random_() % longest));
 }
 
@@ -97,7 +97,7 @@ void survivor::step() {
 
 void survivor::turn() {
   executioner::note(executioner::scene::turning);
-  program_.core().watch().take_turn();
+  program_.core().supervision().take_turn();
 }
 
 void survivor::send_one() {
@@ -124,7 +124,7 @@ void survivor::note(std::size_t place, const std::byte* reply, const error* fail
     std::int64_t value = 0;
     std::memcpy(&value, reply, sizeof(value));
     check_value(r.what, value);
-    if (!has_recovered() && program_.core().watch().generation() != generation_) {
+    if (!has_recovered() && program_.core().supervision().generation() != generation_) {
       recovered_at_ = clock::now();
     }
     return;
@@ -170,10 +170,11 @@ void survivor::sleep_until_told() {
   executioner::note(executioner::scene::waiting);
   reactor& completions = program_.core().completions();
   completions.continuation_attached();
-  if (!completions.try_take_role()) return break_with("somebody else has the role");
-  const bool sleeps = completions.announce_sleep() && completions.in_flight_count() > 0;
-  completions.leave_role();
-  const auto pid = program_.core().watch().worker_pid();
+  std::optional<role> held = role::try_take(completions);
+  if (!held) return break_with("somebody else has the role");
+  const bool sleeps = completions.announce_sleep(*held) && completions.in_flight_count(*held) > 0;
+  held.reset();
+  const auto pid = program_.core().supervision().worker_pid();
   if (!sleeps || !pid) return turn();
   const os::unique_fd end(static_cast<int>(::syscall(SYS_pidfd_open, *pid, 0)));
   pollfd signs[2] = {{.fd = program_.wakes(), .events = POLLIN, .revents = 0},
@@ -196,10 +197,10 @@ void survivor::come_to_rest() {
   for (bool busy = true; busy && wrong_.empty();) {
     turn();
     if (clock::now() > give_up) break_with("requests are in flight for ever");
-    if (!completions.try_take_role()) return break_with("somebody else has the role");
-    completions.poll();
-    busy = completions.in_flight_count() > 0;
-    completions.leave_role();
+    const std::optional<role> held = role::try_take(completions);
+    if (!held) return break_with("somebody else has the role");
+    completions.poll(*held);
+    busy = completions.in_flight_count(*held) > 0;
   }
   for (const request& r : since_rest_) {
     judge(r);

@@ -25,7 +25,7 @@ class graph_drawing {
     }
     const auto forms = r.what.outputs_for(r.inputs).value();
     r.outputs.clear();
-    for (const dnn::output_form& one : forms)
+    for (const tensor_form& one : forms)
       r.outputs.push_back(view(one_in(4) ? types[below(4)] : one.type, one.extents));
     r.intermediate = static_cast<dnn::intermediate_type>(below(3));
     r.engine = static_cast<dnn::graph_engine>(below(3));

@@ -45,8 +45,9 @@ class every_operand final : public wire::operand_source {
     const bool on_host = t.space() == memory_space::host;
     const std::byte* first = address(on_host ? address_source::first_host_address
                                              : address_source::first_device_address);
-    return place{
-        .buffer = 1, .space = t.space(), .offset = static_cast<std::uint64_t>(t.address() - first)};
+    return place{.buffer = 1,
+                 .pool = wire::own_pool(t.space()),
+                 .offset = static_cast<std::uint64_t>(t.address() - first)};
   }
 };
 

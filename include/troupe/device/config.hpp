@@ -1,6 +1,7 @@
 #pragma once
 
 #include <troupe/core/supervision.hpp>
+#include <troupe/request/library_methods.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -80,7 +81,7 @@ struct device_config {
   gpu_choice gpu = gpu_choice::same_number();
   /// Maximum number of requests waiting or running at once; 1 to 16 384.
   std::uint32_t mailbox_capacity = 1024;
-  /// Space for requests larger than a 464-byte mailbox slot, such as long lists of tensors.
+  /// Space for requests larger than a 456-byte mailbox slot, such as long lists of tensors.
   std::uint64_t mailbox_bytes = std::uint64_t{4} << 20;
   when_full full = when_full::reject;  ///< applies also when `mailbox_bytes` is used up
   /// Limit of device memory. 0 means all memory of the GPU. On the CPU backend 0 means half of the
@@ -97,6 +98,8 @@ struct device_config {
   int lane_threads = 0;
   /// Names of the libraries to enable ("blas", "memory"); empty enables all.
   std::vector<std::string> libraries{};
+  /// How libraries compute that have several methods.
+  library_methods methods{};
   /// How many workers may be replaced within the window; the next failure stops the device. A loss
   /// does not count if a request was identified as its cause, if the worker was killed from
   /// outside, or if a request exceeded its run limit. More than three failures in a row with no

@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include <concepts>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <ranges>
@@ -48,7 +49,7 @@ concept host_elements = std::ranges::contiguous_range<R> && std::ranges::sized_r
 /// gives up, and again after `restart`, until its system shuts down at the latest.
 class TROUPE_EXPORT device {
  public:
-  explicit device(std::shared_ptr<device_core> core) noexcept;
+  explicit device(std::shared_ptr<device_endpoint> core) noexcept;
   ~device();
   device(const device&);
   device& operator=(const device&);
@@ -134,8 +135,8 @@ class TROUPE_EXPORT device {
   /// \errors `invalid_argument` without such a context; `deadline_exceeded`; `mailbox_full` beyond
   /// 8 mappings, including timed-out ones whose earlier requests have not ended yet; those of a
   /// request that uses the tensor in the same role: `frozen_buffer`, `tainted_buffer`, …
-  [[nodiscard]] future<mapped_tensor> map(const any_tensor& t, access role,
-                                          std::optional<std::chrono::nanoseconds> timeout = {});
+  [[nodiscard]] future<mapped_tensor> mapped(const any_tensor& t, access role,
+                                             std::optional<std::chrono::nanoseconds> timeout = {});
   /// Invalidates every view of the buffer immediately (`errc::stale_buffer`). The memory is freed
   /// once the requests that use it have ended and its views are destroyed.
   void release(const any_tensor& t);
@@ -154,21 +155,32 @@ class TROUPE_EXPORT device {
   /// Sends a request to the actor of its library.
   template <request R>
   [[nodiscard]] future<reply_of<R>> ask(const R& r, const request_options& options = {}) const {
-    return library(request_type_of<R>().library()).ask(r, options);
+    return detail::ask(*core_, r, options, detail::lane_for(*core_, request_type_of<R>()));
+  }
+  /// Allocates the outputs that the request leaves out and sends it, see `library_actor::compute`:
+  ///
+  ///     auto c = gpu.compute(blas::gemm{.a = a, .b = b});
+  ///     auto y = gpu.compute(elementwise::softmax{.x = c->c});  // c->c has its memory already
+  template <request R>
+  computed<R> compute(R r, const request_options& options = {}) const {
+    return library(request_type_of<R>().library()).compute(std::move(r), options);
+  }
+  /// The same, and allocates these optional outputs, too: `{&layer_norm::mean}`.
+  template <request R>
+  computed<R> compute(R r, std::initializer_list<any_tensor R::*> also,
+                      const request_options& options = {}) const {
+    return library(request_type_of<R>().library()).compute(std::move(r), also, options);
   }
   template <request R>
   result<void> tell(const R& r, const request_options& options = {}) const {
-    return library(request_type_of<R>().library()).tell(r, options);
+    const request_type& type = request_type_of<R>();
+    return detail::send(*core_, type, &r, options, detail::lane_for(*core_, type), {});
   }
 
   /// The same for a request whose type is known at run time only.
   [[nodiscard]] future<any_reply> ask(const any_request& r,
-                                      const request_options& options = {}) const {
-    return library(r.type().library()).ask(r, options);
-  }
-  result<void> tell(const any_request& r, const request_options& options = {}) const {
-    return library(r.type().library()).tell(r, options);
-  }
+                                      const request_options& options = {}) const;
+  result<void> tell(const any_request& r, const request_options& options = {}) const;
 
   // State and lifetime. All queries answer at once, whatever the device is doing.
 
@@ -216,10 +228,10 @@ class TROUPE_EXPORT device {
   /// `device_condemned`
   result<void> restart();
 
-  [[nodiscard]] const std::shared_ptr<device_core>& core() const noexcept { return core_; }
+  [[nodiscard]] const std::shared_ptr<device_endpoint>& core() const noexcept { return core_; }
 
  private:
-  std::shared_ptr<device_core> core_;
+  std::shared_ptr<device_endpoint> core_;
 };
 
 }  // namespace troupe

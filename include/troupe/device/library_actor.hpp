@@ -1,6 +1,7 @@
 #pragma once
 
 #include <troupe/core/future.hpp>
+#include <troupe/device/computed.hpp>
 #include <troupe/device/request_options.hpp>
 #include <troupe/request/any_request.hpp>
 #include <troupe/request/request.hpp>
@@ -8,14 +9,16 @@
 #include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <initializer_list>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 namespace troupe {
 
-class device_core;
+class device_endpoint;
 
 namespace detail {
 
@@ -37,29 +40,41 @@ class lane_group {
 /// comes as its bytes, a described one as an `any_value`, which may be moved from.
 using completion = unique_function<void(std::byte* reply, error* failure)>;
 
-TROUPE_EXPORT result<void> send(device_core& core, const request_type& type, const void* request,
+TROUPE_EXPORT result<void> send(device_endpoint& to, const request_type& type, const void* request,
                                 const request_options& options, std::uint8_t lane, completion done);
-[[nodiscard]] TROUPE_EXPORT completion_driver* driver_of(device_core& core) noexcept;
+[[nodiscard]] TROUPE_EXPORT completion_driver* driver_of(device_endpoint& of) noexcept;
+/// The next lane of the request's library.
+[[nodiscard]] TROUPE_EXPORT std::uint8_t lane_for(device_endpoint& to, const request_type& type);
+
+/// Allocates the outputs that `request` leaves out, and the optional ones at the offsets `also`,
+/// then sends it. If it is refused, its outputs are tainted.
+TROUPE_EXPORT void compute(const std::shared_ptr<device_endpoint>& core, const request_type& type,
+                           void* request, std::span<const std::size_t> also,
+                           const request_options& options, std::uint8_t lane, completion done);
+
+/// A `completion` that answers the promise.
+template <class Reply>
+[[nodiscard]] auto answer_to(promise<Reply>&& source) {
+  return [source = std::move(source)](std::byte* reply, error* failure) mutable {
+    if (failure != nullptr) return source.set_error(std::move(*failure));
+    if constexpr (std::is_void_v<Reply>) {
+      source.set_value();
+    } else if constexpr (described<Reply>) {
+      source.set_value(std::move(reinterpret_cast<any_value*>(reply)->as<Reply>()));
+    } else {
+      Reply value;
+      std::memcpy(static_cast<void*>(&value), reply, sizeof(value));
+      source.set_value(std::move(value));
+    }
+  };
+}
 
 template <request R>
-[[nodiscard]] future<troupe::reply_of<R>> ask(device_core& core, const R& r,
+[[nodiscard]] future<troupe::reply_of<R>> ask(device_endpoint& to, const R& r,
                                               const request_options& options, std::uint8_t lane) {
-  promise<troupe::reply_of<R>> source(driver_of(core));
+  promise<troupe::reply_of<R>> source(driver_of(to));
   future<troupe::reply_of<R>> answer = source.get_future();
-  (void)send(core, request_type_of<R>(), &r, options, lane,
-             [source = std::move(source)](std::byte* reply, error* failure) mutable {
-               if (failure != nullptr) return source.set_error(std::move(*failure));
-               if constexpr (std::is_void_v<troupe::reply_of<R>>) {
-                 source.set_value();
-               } else if constexpr (described<troupe::reply_of<R>>) {
-                 source.set_value(
-                     std::move(reinterpret_cast<any_value*>(reply)->as<troupe::reply_of<R>>()));
-               } else {
-                 troupe::reply_of<R> value;
-                 std::memcpy(static_cast<void*>(&value), reply, sizeof(value));
-                 source.set_value(std::move(value));
-               }
-             });
+  (void)send(to, request_type_of<R>(), &r, options, lane, answer_to(std::move(source)));
   return answer;
 }
 
@@ -80,7 +95,7 @@ class TROUPE_EXPORT request_handle {
 
  private:
   friend class library_actor;
-  std::weak_ptr<device_core> core_;
+  std::weak_ptr<device_endpoint> core_;
   std::uint16_t slot_ = 0;
   std::uint64_t ticket_ = 0;
 };
@@ -93,7 +108,7 @@ class TROUPE_EXPORT request_handle {
 class TROUPE_EXPORT library_actor {
  public:
   /// `library` must outlive `lanes`.
-  library_actor(std::shared_ptr<device_core> core, std::string_view library,
+  library_actor(std::shared_ptr<device_endpoint> core, std::string_view library,
                 std::shared_ptr<detail::lane_group> lanes);
   ~library_actor();
   library_actor(const library_actor&);
@@ -109,6 +124,31 @@ class TROUPE_EXPORT library_actor {
   template <request R>
   [[nodiscard]] future<reply_of<R>> ask(const R& r, const request_options& options = {}) const {
     return detail::ask(*core_, r, options, lanes_->pick());
+  }
+
+  /// Allocates the outputs that the request leaves out, sends it, and returns it with its outputs
+  /// and its future. Extents and types follow from its operands; `also` names optional outputs that
+  /// are wanted, as in `{&layer_norm::mean}`. Returns before the device is done. Outputs that are
+  /// given are used as they are.
+  /// \errors in the future: those of `ask`; `invalid_argument` for an output whose type or extents
+  /// do not follow from the operands, as where they depend on data: it must be given;
+  /// `out_of_memory`
+  template <request R>
+  computed<R> compute(R r, std::initializer_list<any_tensor R::*> also,
+                      const request_options& options = {}) const {
+    std::vector<std::size_t> offsets;
+    for (const auto m : also)
+      offsets.push_back(static_cast<std::size_t>(reinterpret_cast<const std::byte*>(&(r.*m)) -
+                                                 reinterpret_cast<const std::byte*>(&r)));
+    promise<reply_of<R>> source(detail::driver_of(*core_));
+    future<reply_of<R>> answer = source.get_future();
+    detail::compute(core_, request_type_of<R>(), &r, offsets, options, lanes_->pick(),
+                    detail::answer_to(std::move(source)));
+    return computed<R>(std::move(r), std::move(answer));
+  }
+  template <request R>
+  computed<R> compute(R r, const request_options& options = {}) const {
+    return compute<R>(std::move(r), std::initializer_list<any_tensor R::*>{}, options);
   }
 
   /// Sends a request without a reply. Returns whether it was accepted; its outcome appears only in
@@ -136,7 +176,7 @@ class TROUPE_EXPORT library_actor {
   [[nodiscard]] std::string_view library() const noexcept { return library_; }
 
  private:
-  std::shared_ptr<device_core> core_;
+  std::shared_ptr<device_endpoint> core_;
   std::string_view library_;  // owned by the owner of the lanes
   std::shared_ptr<detail::lane_group> lanes_;
 };

@@ -9,7 +9,7 @@
 namespace troupe {
 
 /// A tensor that the program's own code may access for a while: on a GPU from kernels and libraries
-/// in the program's CUDA context, on the CPU backend in place. Returned by `device::map`;
+/// in the program's CUDA context, on the CPU backend in place. Returned by `device::mapped`;
 /// move-only.
 ///
 /// The mapping is ordered against requests in both directions. It exists once every earlier request
@@ -35,7 +35,7 @@ class TROUPE_EXPORT mapped_tensor {
   ~mapped_tensor();
 
   /// The address of the tensor's first element in this program. With CUDA it is valid in the
-  /// context that was current when `map` was called, and in any other context of that GPU. It
+  /// context that was current when `mapped` was called, and in any other context of that GPU. It
   /// differs from `any_tensor::address`, which is the address in the workers. Null once unmapped.
   [[nodiscard]] std::byte* address() const noexcept;
   template <class T>

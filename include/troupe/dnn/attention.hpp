@@ -13,7 +13,7 @@
 /// of h_v: query head i uses key head i / (h / h_k) and value head i / (h / h_v), so h_k = 1 is
 /// multi-query and h_k = h multi-head attention.
 ///
-/// **Masks.** Query i of a sequence attends to key j where all of these hold:
+/// **Masks** (`mask`). Query i of a sequence attends to key j where all of these hold:
 /// - i < lengths_q and j < lengths_kv of its batch entry, where these are given (i32 [b]; without
 ///   them every sequence has s_q queries and s_kv keys);
 /// - c − left ≤ j ≤ c + right, where c is i, or for `diagonal::bottom_right` i + lengths_kv −
@@ -26,16 +26,16 @@
 /// of 2 p. A query that attends to nothing, also one beyond lengths_q, has o = 0 and the statistic
 /// −∞; elements of bias beyond the masks are not read.
 ///
-/// **Dropout.** A probability of the softmax becomes 0 with the probability `dropout`, else it is
-/// divided by 1 − dropout; the statistics do not change. It is kept where word offset + n of the
-/// philox stream of `seed` (`rng::position`), n being its place in [b, h, s_q, s_kv] in row-major
-/// order, is at least dropout · 2^32: backward needs the same seed and offset. If cuDNN
-/// computes f16 and bf16 on CUDA, the mask is its own function of seed and offset.
+/// **Dropout** (`dropout`). A probability of the softmax becomes 0 with the probability
+/// `dropout.probability` = p, else it is divided by 1 − p; the statistics do not change. It is kept
+/// where word offset + n of the philox stream of `seed` (`rng::position`), n being its place in
+/// [b, h, s_q, s_kv] in row-major order, is at least p · 2^32: backward needs the same seed and
+/// offset. If cuDNN computes f16 and bf16 on CUDA, the mask is its own function of seed and offset.
 ///
 /// **Statistics** [b, h, s_q, 1] are the logarithms of the softmaxes' denominators, log Σ exp, of
 /// the scores with bias and ALiBi: f32, for f64 f64. `attention_backward` needs them.
 ///
-/// **Packed sequences.** Where `offsets_q` and `offsets_o` are given (i64 [b + 1]), q is
+/// **Packed sequences** (`packed`). With `offsets_q` and `offsets_o` (i64 [b + 1]), q is
 /// [t_q, h, d] and o [t_q, h, d_v]: the tokens of all sequences. Sequence n has lengths_q[n] tokens
 /// and begins offsets_q[n] elements after q's first one, offsets_o[n] after o's. Its last entry is
 /// not used here; cuDNN reads it. `longest_q` is an upper bound of lengths_q and takes the place of
@@ -43,10 +43,10 @@
 /// [t_kv, h_k, d] and v [t_kv, h_v, d_v]. Lengths must be given. Elements of o that belong to no
 /// sequence are unspecified.
 ///
-/// **Pages.** Where `table_k` and `table_v` are given (i32 [b, n]), k is [pages, h_k, page_size, d]
-/// and v [pages, h_v, page_size, d_v]: key j of a sequence is row j mod page_size of page
-/// table_k[b, j / page_size]. s_kv is n · page_size. Lengths must be given; entries of pages beyond
-/// a length are not used.
+/// **Pages** (`pages`). With `pages.k` and `pages.v` (i32 [b, n]), k is [pages, h_k,
+/// page_size, d] and v [pages, h_v, page_size, d_v]: key j of a sequence is row j mod page_size of
+/// page pages.k[b, j / page_size]. s_kv is n · page_size. Lengths must be given; entries of pages
+/// beyond a length are not used.
 ///
 /// Lengths, offsets and tables are in memory, so they are checked when the request runs: on the CPU
 /// one that leads outside its tensor is `invalid_argument`, and nothing has been written. On CUDA
@@ -68,13 +68,57 @@ enum class diagonal : std::uint8_t {
   bottom_right,  ///< ends at the last query and the last key
 };
 
+/// Which keys each query attends to.
+struct attention_mask {
+  dnn::diagonal diagonal = dnn::diagonal::top_left;
+  std::int64_t left = -1;
+  std::int64_t right = -1;
+  any_tensor lengths_q{};
+  any_tensor lengths_kv{};
+};
+
+/// The probabilities that are dropped.
+struct attention_dropout {
+  double probability = 0;
+  std::uint64_t seed = 0;
+  std::int64_t offset = 0;  ///< in words of 32 bits
+};
+
+/// Sequences that are packed one behind the other: their first elements and largest lengths.
+struct packed_sequences {
+  any_tensor offsets_q{};
+  any_tensor offsets_k{};
+  any_tensor offsets_v{};
+  any_tensor offsets_o{};
+  std::int64_t longest_q = 0;
+  std::int64_t longest_kv = 0;
+};
+
+/// The pages of each sequence, in k and in v.
+struct attention_pages {
+  any_tensor k{};
+  any_tensor v{};
+};
+
+/// Factors and largest magnitudes of products in e4m3.
+struct attention_fp8 {
+  any_tensor descale_q{};
+  any_tensor descale_k{};
+  any_tensor descale_v{};
+  any_tensor descale_s{};
+  any_tensor scale_s{};
+  any_tensor scale_o{};
+  any_tensor amax_s{};
+  any_tensor amax_o{};
+};
+
 /// o = softmax(scale · q · kᵀ + masks) · v. A `scale` of 0 stands for 1/√d.
 ///
-/// With q, k and v of e4m3, o is e4m3, f16 or bf16, bias is f32, and every product has factors, f32
-/// of one element, 1 where not given: scores are descale_q · descale_k · q · kᵀ; probabilities p
-/// are rounded to e4m3(scale_s · p); o is descale_s · descale_v · p · v, stored where it is e4m3 as
-/// e4m3(scale_o · o). `amax_s` and `amax_o` receive the largest p (after dropout) and the largest
-/// magnitude of o, before their scales; 0 where there is none.
+/// With q, k and v of e4m3, o is e4m3, f16 or bf16, bias is f32, and every product has factors
+/// (`fp8`), f32 of one element, 1 where not given: scores are descale_q · descale_k · q · kᵀ;
+/// probabilities p are rounded to e4m3(scale_s · p); o is descale_s · descale_v · p · v, stored
+/// where it is e4m3 as e4m3(scale_o · o). `amax_s` and `amax_o` receive the largest p (after
+/// dropout) and the largest magnitude of o, before their scales; 0 where there is none.
 ///
 /// `all_attend` promises that every query, up to s_q, attends to a key, whatever the lengths are,
 /// and that these, offsets and tables lead nowhere outside. On CUDA that saves the launches that
@@ -90,42 +134,23 @@ struct TROUPE_EXPORT attention_forward {
   any_tensor o{};
   any_tensor statistics{};  ///< optional
   double scale = 0;
-  dnn::diagonal diagonal = dnn::diagonal::top_left;
-  std::int64_t left = -1;
-  std::int64_t right = -1;
-  any_tensor lengths_q{};
-  any_tensor lengths_kv{};
+  attention_mask mask{};
   bool all_attend = false;
   any_tensor bias{};
   bool alibi = false;
-  double dropout = 0;
-  std::uint64_t seed = 0;
-  std::int64_t offset = 0;  ///< in words of 32 bits
-  any_tensor offsets_q{};
-  any_tensor offsets_k{};
-  any_tensor offsets_v{};
-  any_tensor offsets_o{};
-  std::int64_t longest_q = 0;
-  std::int64_t longest_kv = 0;
-  any_tensor table_k{};
-  any_tensor table_v{};
-  any_tensor descale_q{};
-  any_tensor descale_k{};
-  any_tensor descale_v{};
-  any_tensor descale_s{};
-  any_tensor scale_s{};
-  any_tensor scale_o{};
-  any_tensor amax_s{};
-  any_tensor amax_o{};
+  attention_dropout dropout{};
+  packed_sequences packed{};
+  attention_pages pages{};
+  attention_fp8 fp8{};
 
   static void describe(description<attention_forward>& d);
 };
 
-/// The gradients of `attention_forward` by q, k, v and, where `d_bias` is given, by bias.
+/// The gradients of `attention_forward` by q, k, v and, where `dbias` is given, by bias.
 ///
-/// Reads the operands of forward, its o and statistics, and d_o, the gradient of o. Writes d_q,
-/// d_k, d_v and d_bias in the shapes, types and packed layouts of q, k, v and bias; d_o lies as o
-/// does, so with `offsets_o`. All masks and options are those of forward. Gradients of queries and
+/// Reads the operands of forward, its o and statistics, and dout, the gradient of o. Writes dq, dk,
+/// dv and dbias in the shapes, types and packed layouts of q, k, v and bias; dout lies as o does,
+/// so with `packed.offsets_o`. All masks and options are those of forward. Gradients of queries and
 /// keys beyond the lengths are 0; where sequences are packed, elements that belong to none are
 /// unspecified. There are no pages and no e4m3.
 ///
@@ -138,29 +163,18 @@ struct TROUPE_EXPORT attention_backward {
   any_tensor k{};
   any_tensor v{};
   any_tensor o{};
-  any_tensor d_o{};
+  any_tensor dout{};
   any_tensor statistics{};
-  any_tensor d_q{};
-  any_tensor d_k{};
-  any_tensor d_v{};
+  any_tensor dq{};
+  any_tensor dk{};
+  any_tensor dv{};
   double scale = 0;
-  dnn::diagonal diagonal = dnn::diagonal::top_left;
-  std::int64_t left = -1;
-  std::int64_t right = -1;
-  any_tensor lengths_q{};
-  any_tensor lengths_kv{};
+  attention_mask mask{};
   any_tensor bias{};
-  any_tensor d_bias{};
+  any_tensor dbias{};
   bool alibi = false;
-  double dropout = 0;
-  std::uint64_t seed = 0;
-  std::int64_t offset = 0;
-  any_tensor offsets_q{};
-  any_tensor offsets_k{};
-  any_tensor offsets_v{};
-  any_tensor offsets_o{};
-  std::int64_t longest_q = 0;
-  std::int64_t longest_kv = 0;
+  attention_dropout dropout{};
+  packed_sequences packed{};
   bool deterministic = false;
 
   static void describe(description<attention_backward>& d);

@@ -31,12 +31,6 @@ struct entry {
 };
 }  // namespace nodes
 
-/// The element type and the extents that an output gets.
-struct output_form {
-  dtype type{};
-  shape extents{};
-};
-
 /// A computation on tensors: products, convolutions, reductions, norms, and functions of elements
 /// between them, as a value. It is built once from expressions and sent with each request.
 ///
@@ -82,7 +76,7 @@ class TROUPE_EXPORT computation {
   /// Default types and extents for outputs. A real result has the type of the inputs if all real
   /// ones have the same, else f32, or f64 if it is computed in f64.
   /// \errors `invalid_argument`, `shape_mismatch`, `type_mismatch`, naming the node
-  [[nodiscard]] result<std::vector<output_form>> outputs_for(
+  [[nodiscard]] result<std::vector<tensor_form>> outputs_for(
       std::span<const any_tensor> inputs) const;
 
   /// "y0 = gelu(matmul(x0, x1) + x2) + x3".

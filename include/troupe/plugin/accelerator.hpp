@@ -80,6 +80,7 @@ struct accelerator_config {
   bool in_program = false;
   /// For the `blobs` of lanes.
   std::shared_ptr<kept_blobs> blobs{};
+  library_methods methods{};  ///< likewise
 };
 
 /// Signature of `troupe_backend_accelerator`: sets `made`, or sets `outcome` to the error.

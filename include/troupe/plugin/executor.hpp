@@ -1,9 +1,11 @@
 #pragma once
 
 #include <troupe/plugin/kept_blobs.hpp>
+#include <troupe/request/library_methods.hpp>
 #include <troupe/request/request.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <span>
@@ -19,13 +21,24 @@ class lane_context {
   [[nodiscard]] virtual result<std::span<std::byte>> workspace(std::size_t bytes) = 0;
   /// The data that the program keeps for this device's workers; null if it keeps none.
   [[nodiscard]] virtual std::shared_ptr<kept_blobs> blobs() const { return nullptr; }
+  /// How libraries compute for this device (`device_config::methods`).
+  [[nodiscard]] virtual library_methods methods() const noexcept { return {}; }
   /// Scratch memory of the host, apart from `workspace`, which may be a device's. Aligned to 64
   /// bytes, with undefined content; not registered with a device. Valid until the executor returns
   /// or calls this again: enqueued work must not use it. \errors `out_of_memory`
   [[nodiscard]] virtual result<std::span<std::byte>> host_workspace(std::size_t bytes) = 0;
 
+  /// The place of the request in an order that the program numbers, such as the steps of a
+  /// collective operation; 0 if it has none.
+  [[nodiscard]] std::uint64_t sequence() const noexcept { return sequence_; }
+  /// Called by the worker before each request.
+  void set_sequence(std::uint64_t number) noexcept { sequence_ = number; }
+
  protected:
   ~lane_context() = default;
+
+ private:
+  std::uint64_t sequence_ = 0;
 };
 
 /// How long an operation runs.
@@ -55,11 +68,9 @@ struct operation {
   bool (*ready)(const void* request) = nullptr;
   /// Called when the request has been read, before its dependencies have ended, and again until it
   /// returns true: meanwhile the request waits, and those of other lanes run. For work that a
-  /// thread
-  /// of the library does before the request can run, such as compiling a plan. It starts that work
-  /// and
-  /// returns at once; that thread says for whom it works (`works_for`). `blobs` is that of the
-  /// request's lane. Null for an operation that needs none.
+  /// thread of the library does before the request can run, such as compiling a plan. It starts
+  /// that work and returns at once; that thread says for whom it works (`works_for`). `blobs` is
+  /// that of the request's lane. Null for an operation that needs none.
   bool (*prepared)(const void* request,
                    const std::shared_ptr<kept_blobs>& blobs) noexcept = nullptr;
   /// For operations that take turns, such as those of an interpreter with one lock. The thread that

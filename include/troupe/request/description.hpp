@@ -1,13 +1,16 @@
 #pragma once
 
 #include <troupe/base/export.hpp>
+#include <troupe/base/result.hpp>
 #include <troupe/request/access.hpp>
 #include <troupe/request/condition.hpp>
 #include <troupe/request/extent.hpp>
+#include <troupe/request/tensor_form.hpp>
 #include <troupe/tensor/scalar.hpp>
 #include <troupe/tensor/tensor.hpp>
 
 #include <array>
+#include <bit>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -92,6 +95,8 @@ using rule_caller = void (*)(any_rule function, const void* request, argument_ch
 /// Likewise, a function that derives extents.
 using extents_caller = void (*)(any_rule function, const void* request,
                                 std::vector<std::int64_t>& extents);
+/// Likewise, a function that derives the forms of a list of results.
+using forms_caller = result<std::vector<tensor_form>> (*)(any_rule function, const void* request);
 
 enum class field_kind : std::uint8_t {
   tensor,
@@ -146,6 +151,7 @@ class TROUPE_EXPORT description_builder {
   void real(std::span<const std::size_t> scalars);
   void rule(std::string_view text, any_rule function, rule_caller call);
   void derive_extents(int symbol, any_rule function, extents_caller call);
+  void derive_forms(std::size_t list, any_rule function, forms_caller call);
   void keeps_on_failure();
   void keeps_outcomes(errc of, const condition& where);
 
@@ -252,6 +258,13 @@ class description : private detail::description_builder {
   template <class Group>
   description& group(text name, Group R::* m) {
     return base::add_group(name, at(m), description_of<Group>()), *this;
+  }
+  /// A field of a struct within the request, for all functions here. It is named `mask.left`.
+  template <class Group, class T>
+  [[nodiscard]] T R::* in(Group R::* group, T Group::* m) const noexcept {
+    const std::byte* const field = reinterpret_cast<const std::byte*>(&(defaults_->*group.*m));
+    // In the ABI of g++, clang and nvcc a pointer to a data member is its offset.
+    return std::bit_cast<T R::*>(field - reinterpret_cast<const std::byte*>(defaults_));
   }
   template <class Group>
   description& groups(text name, std::vector<Group> R::* m, text t) {
@@ -364,6 +377,17 @@ class description : private detail::description_builder {
           reinterpret_cast<void (*)(const R&, std::vector<std::int64_t>&)>(function)(
               *static_cast<const R*>(request), extents);
         });
+    return *this;
+  }
+  /// The types and extents of the results in a list that is left out. `derive` is called before any
+  /// check.
+  description& derived(std::vector<any_tensor> R::* m,
+                       result<std::vector<tensor_form>> (*derive)(const R&)) {
+    base::derive_forms(at(m), reinterpret_cast<detail::any_rule>(derive),
+                       [](detail::any_rule function, const void* request) {
+                         return reinterpret_cast<result<std::vector<tensor_form>> (*)(const R&)>(
+                             function)(*static_cast<const R*>(request));
+                       });
     return *this;
   }
   /// The types of these tensors must match one row. A tensor that is not given matches any row.

@@ -73,12 +73,12 @@ nb::dict operands(py_kv_step& s, std::int64_t layer) {
   nb::dict all;
   all["k"] = tensor_of(r.k, s.device);
   all["v"] = tensor_of(r.v, s.device);
-  all["lengths_q"] = tensor_of(r.lengths_q, s.device);
-  all["lengths_kv"] = tensor_of(r.lengths_kv, s.device);
-  all["table_k"] = tensor_of(r.table_k, s.device);
-  all["table_v"] = tensor_of(r.table_v, s.device);
-  all["diagonal"] = "bottom_right";
-  all["right"] = r.right;
+  all["mask_lengths_q"] = tensor_of(r.mask.lengths_q, s.device);
+  all["mask_lengths_kv"] = tensor_of(r.mask.lengths_kv, s.device);
+  all["pages_k"] = tensor_of(r.pages.k, s.device);
+  all["pages_v"] = tensor_of(r.pages.v, s.device);
+  all["mask_diagonal"] = "bottom_right";
+  all["mask_right"] = r.mask.right;
   return all;
 }
 

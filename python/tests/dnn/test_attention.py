@@ -43,7 +43,7 @@ def test_attention_matches_numpy(gpu, rng, dtype):
     bias = drawn(rng, 1, 4, 9, 12, dtype=dtype)
     gpu.dnn.attention_forward(
         q=gpu.tensor(q), k=gpu.tensor(k), v=gpu.tensor(v), o=o, statistics=statistics,
-        bias=gpu.tensor(bias), lengths_kv=gpu.tensor(np.int32([12, 5])),
+        bias=gpu.tensor(bias), mask_lengths_kv=gpu.tensor(np.int32([12, 5])),
     ).result()  # fmt: skip
     expected, log_sums = attend(q, k, v, lengths=[12, 5], bias=bias)
     np.testing.assert_allclose(o.numpy(), expected, atol=5e-3)
@@ -53,22 +53,22 @@ def test_attention_matches_numpy(gpu, rng, dtype):
 def test_tokens_first_is_a_view(gpu, rng):
     q = drawn(rng, 2, 9, 4, 16)  # [b, s, h, d]
     x = gpu.tensor(q).permute(0, 2, 1, 3)
-    o = gpu.dnn.attention_forward(q=x, k=x, v=x, right=0).result()
+    o = gpu.dnn.attention_forward(q=x, k=x, v=x, mask_right=0).result()
     assert o.permute(0, 2, 1, 3).strides == gpu.tensor(q).strides  # in q's order
     turned = q.transpose(0, 2, 1, 3)
     np.testing.assert_allclose(o.numpy(), attend(turned, turned, turned, right=0)[0], atol=5e-3)
 
 
 def test_gradients_match_differences(gpu, rng):
-    q, k, v, d_o = (drawn(rng, 1, 2, 5, 8) for _ in range(4))
+    q, k, v, dout = (drawn(rng, 1, 2, 5, 8) for _ in range(4))
     x = [gpu.tensor(one) for one in (q, k, v)]
     statistics = gpu.empty((1, 2, 5, 1))
     o, _ = gpu.dnn.attention_forward(
-        q=x[0], k=x[1], v=x[2], right=0, diagonal="bottom_right", statistics=statistics
+        q=x[0], k=x[1], v=x[2], mask_right=0, mask_diagonal="bottom_right", statistics=statistics
     ).result()
     gradients = gpu.dnn.attention_backward(
-        q=x[0], k=x[1], v=x[2], o=o, d_o=gpu.tensor(d_o), statistics=statistics, right=0,
-        diagonal="bottom_right",
+        q=x[0], k=x[1], v=x[2], o=o, dout=gpu.tensor(dout), statistics=statistics,
+        mask_right=0, mask_diagonal="bottom_right",
     ).result()  # fmt: skip
     exact = [one.astype("f8") for one in (q, k, v)]
     for which, gradient in enumerate(gradients):
@@ -77,7 +77,7 @@ def test_gradients_match_differences(gpu, rng):
         for step in (1e-5, -1e-5):
             moved = [one.copy() for one in exact]
             moved[which][place] += step
-            sums.append((attend(*moved, right=0)[0] * d_o).sum())
+            sums.append((attend(*moved, right=0)[0] * dout).sum())
         np.testing.assert_allclose(
             gradient.numpy()[place], (sums[0] - sums[1]) / 2e-5, atol=2e-2, rtol=2e-2
         )
@@ -85,7 +85,7 @@ def test_gradients_match_differences(gpu, rng):
 
 @pytest.mark.parametrize("dtype", ["f2", "f4"])
 def test_a_bias_that_masks_all_keys_has_no_gradients(gpu, rng, dtype):
-    q, k, v, d_o = (gpu.tensor(drawn(rng, 1, 2, 8, 16, dtype=dtype)) for _ in range(4))
+    q, k, v, dout = (gpu.tensor(drawn(rng, 1, 2, 8, 16, dtype=dtype)) for _ in range(4))
     bias = np.zeros((1, 2, 8, 8), dtype)
     bias[:, :, 3] = -np.inf
     options = dict(q=q, k=k, v=v, bias=gpu.tensor(bias))
@@ -95,8 +95,8 @@ def test_a_bias_that_masks_all_keys_has_no_gradients(gpu, rng, dtype):
     assert np.all(statistics.numpy()[:, :, 3] == -np.inf)
     results = [gpu.empty(one.shape, one.dtype) for one in (q, k, v, options["bias"])]
     gpu.dnn.attention_backward(
-        **options, o=o, d_o=d_o, statistics=statistics,
-        **dict(zip(("d_q", "d_k", "d_v", "d_bias"), results, strict=True)),
+        **options, o=o, dout=dout, statistics=statistics,
+        **dict(zip(("dq", "dk", "dv", "dbias"), results, strict=True)),
     ).result()  # fmt: skip
     assert all(np.isfinite(one.numpy()).all() for one in results)
     assert np.all(results[0].numpy()[:, :, 3] == 0)

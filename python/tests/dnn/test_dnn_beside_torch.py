@@ -74,9 +74,9 @@ def test_attentions(gpu, case):
 
     statistics = gpu.empty((b, heads, s_q, 1))
     how = {
-        "right": 0 if causal else -1,
-        "left": left,
-        "diagonal": "bottom_right" if bottom_right else "top_left",
+        "mask_right": 0 if causal else -1,
+        "mask_left": left,
+        "mask_diagonal": "bottom_right" if bottom_right else "top_left",
     }
     o = gpu.empty((b, heads, s_q, d), dtype)
     gpu.dnn.attention_forward(q=q, k=k, v=v, o=o, statistics=statistics, **how).result()
@@ -85,7 +85,7 @@ def test_attentions(gpu, case):
     d_o, d_o64 = drawn(rng, gpu, dtype, *o.shape)
     gradients = torch.autograd.grad(o64, (q64, k64, v64), d_o64)
     ours = gpu.dnn.attention_backward(
-        q=q, k=k, v=v, o=o, d_o=d_o, statistics=statistics, **how
+        q=q, k=k, v=v, o=o, dout=d_o, statistics=statistics, **how
     ).result()
-    for name, mine, theirs in zip(("d_q", "d_k", "d_v"), ours, gradients, strict=True):
+    for name, mine, theirs in zip(("dq", "dk", "dv"), ours, gradients, strict=True):
         assert_close(mine, theirs, dtype, s_q, (name, what))

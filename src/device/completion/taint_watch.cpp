@@ -1,6 +1,6 @@
 #include "device/completion/taint_watch.hpp"
 
-#include "device/submission/operands.hpp"
+#include "device/mailbox/operands.hpp"
 
 #include <fmt/format.h>
 
@@ -89,7 +89,7 @@ void taint_watch::taint_outputs(std::uint16_t slot, const error& why, const tain
   // will overwrite it. Screening them shows how far each is concerned.
   for (std::size_t other = 0; other < records_.size(); ++other) {
     const record& r = records_[other];
-    if (r.in_flight && !r.answered && !r.watched && r.ticket > culprit.ticket &&
+    if (r.now == record::stage::in_flight && !r.watched && r.ticket > culprit.ticket &&
         in_conflict(culprit.operands, r.operands)) {
       watch(static_cast<std::uint16_t>(other), true);
     }

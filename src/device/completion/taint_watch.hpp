@@ -1,6 +1,6 @@
 #pragma once
 
-#include "device/submission/record.hpp"
+#include "device/mailbox/record.hpp"
 #include "memory/memory_pool.hpp"
 
 #include <cstdint>

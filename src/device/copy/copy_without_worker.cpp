@@ -14,7 +14,7 @@ namespace troupe {
 namespace {
 
 // Returns the reason if the content cannot be read, as for a request that reads it.
-std::optional<error> unreadable(device_core& core, const any_tensor& t) {
+std::optional<error> unreadable(device_endpoint& core, const any_tensor& t) {
   const detail::buffer_ref& buffer = t.buffer();
   const bool on_device = buffer && buffer->owner == &core.memory();
   if (!on_device && (!buffer || buffer->owner != &core.host_memory())) {
@@ -57,12 +57,12 @@ void copy_elements(const any_tensor& from, const any_tensor& to) {
 
 }  // namespace
 
-bool can_read_without_worker(device_core& core) noexcept {
-  return core.watch().state() == device_state::stopped && !core.memory().on_device();
+bool can_read_without_worker(device_endpoint& core) noexcept {
+  return core.state() == device_state::stopped && !core.memory().on_device();
 }
 
-future<bool> copy_without_worker(const std::shared_ptr<device_core>& core, const any_tensor& from,
-                                 const any_tensor& to) {
+future<bool> copy_without_worker(const std::shared_ptr<device_endpoint>& core,
+                                 const any_tensor& from, const any_tensor& to) {
   if (auto valid = validate(memory::copy{.from = from, .to = to}); !valid) {
     return make_failed_future<bool>(std::move(valid).error());
   }
@@ -74,7 +74,7 @@ future<bool> copy_without_worker(const std::shared_ptr<device_core>& core, const
     if (!from.empty()) copy_elements(from, to);
     answer->set_value(true);
   };
-  if (!core->watch().execute(copy)) copy();  // the device has no thread any more
+  if (!core->execute(copy)) copy();  // the device has no thread any more
   return done;
 }
 

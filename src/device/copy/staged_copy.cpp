@@ -31,30 +31,29 @@ constexpr std::size_t ramp_bytes = std::size_t{4} << 20;
 
 }  // namespace
 
-future<void> staged_copy::in(std::shared_ptr<device_core> core, std::span<const std::byte> from,
+future<void> staged_copy::in(std::shared_ptr<device_endpoint> core, std::span<const std::byte> from,
                              const any_tensor& to) {
   auto copy = std::make_shared<staged_copy>(std::move(core), to, true);
   copy->source_ = from.data();
   return copy->start();
 }
 
-future<void> staged_copy::out(std::shared_ptr<device_core> core, const any_tensor& from,
+future<void> staged_copy::out(std::shared_ptr<device_endpoint> core, const any_tensor& from,
                               std::span<std::byte> to) {
   auto copy = std::make_shared<staged_copy>(std::move(core), from, false);
   copy->target_ = to.data();
   return copy->start();
 }
 
-staged_copy::staged_copy(std::shared_ptr<device_core> core, const any_tensor& device_side,
+staged_copy::staged_copy(std::shared_ptr<device_endpoint> core, const any_tensor& device_side,
                          bool inwards)
     : core_(std::move(core)),
       tensor_(device_side),
       inwards_(inwards),
       bytes_(static_cast<std::size_t>(device_side.count() * size_of(device_side.type()))),
       lane_(core_->lanes_of("memory").lanes->pick()),
-      done_(&core_->completions()) {
-  const std::size_t most_pieces =
-      std::max<std::size_t>(core_->mailbox_capacity() / share_of_mailbox, 1);
+      done_(&core_->driver()) {
+  const std::size_t most_pieces = std::max<std::size_t>(core_->capacity() / share_of_mailbox, 1);
   largest_piece_ = std::max(usual_piece_bytes, bytes_ / most_pieces);
   std::size_t count = 0;
   for (std::size_t begin = 0; begin < bytes_; begin += piece_bytes_at(begin))
@@ -136,7 +135,7 @@ result<void> staged_copy::send(piece& p) {
   memory::copy request{.from = stage_of(p), .to = device_side_of(p)};
   if (!inwards_) std::swap(request.from, request.to);
   const bool open = inwards_ ? staged : p.number < stages_.size();
-  completion done = [self = shared_from_this(), &p](const std::byte*, error* failure) {
+  detail::completion done = [self = shared_from_this(), &p](const std::byte*, error* failure) {
     self->on_done(p, failure);
   };
   {
@@ -144,7 +143,7 @@ result<void> staged_copy::send(piece& p) {
     ++under_way_;
   }
   // A refusal calls `done`, too.
-  auto sent = send_held(p, request, std::move(done), open);
+  auto sent = send_piece(p, request, std::move(done), open);
   if (!sent) return std::move(sent).error();
   if (open) return {};
   bool ready = false;
@@ -159,14 +158,17 @@ result<void> staged_copy::send(piece& p) {
 }
 
 // Exceptions come before the request is published.
-auto staged_copy::send_held(const piece& p, const memory::copy& request, completion done, bool open)
-    -> result<device_core::sent_request> {
+auto staged_copy::send_piece(const piece& p, const memory::copy& request, detail::completion done,
+                             bool open) -> result<device_endpoint::sent_request> {
   try {
-    return core_->send_held(
-        request_type_of<memory::copy>(), &request, {}, lane_, std::move(done),
-        p.number == 0 ? device_core::if_full::as_configured : device_core::if_full::wait,
-        p.end < bytes_ ? device_core::next_in_lane::follows : device_core::next_in_lane::is_unknown,
-        open ? wire::hold::none : wire::hold::until_opened);
+    return core_->send(
+        request_type_of<memory::copy>(), &request, {}, std::move(done),
+        {.lane = lane_,
+         .full = p.number == 0 ? device_endpoint::if_full::as_configured
+                               : device_endpoint::if_full::wait,
+         .next = p.end < bytes_ ? device_endpoint::next_in_lane::follows
+                                : device_endpoint::next_in_lane::is_unknown,
+         .as = open ? device_endpoint::sent_as::open : device_endpoint::sent_as::closed});
   } catch (const std::bad_alloc&) {
     end_one(no_host_memory());
     return no_host_memory();
@@ -243,7 +245,7 @@ void staged_copy::on_moved(piece& p) {
 // With the reactor's role, or for a piece that was refused.
 void staged_copy::on_done(piece& p, error* failure) {
   if (inwards_ || failure != nullptr) {
-    if (failure != nullptr && core_->watch().gone()) {
+    if (failure != nullptr && core_->gone()) {
       const std::lock_guard lock(mutex_);
       p.lost = true;
     }

@@ -1,6 +1,7 @@
 #pragma once
 
-#include "device/submission/device_core.hpp"
+#include "device/copy/copy_pool.hpp"
+#include "device/endpoint.hpp"
 
 #include <troupe/core/future.hpp>
 #include <troupe/memory/copy.hpp>
@@ -24,9 +25,9 @@ namespace troupe {
 /// not in order.
 ///
 /// All pieces are sent at once, so that a later request comes after the whole copy. A piece whose
-/// stage is not ready is sent closed, and is opened (`device_core::open`) when the stage is full
-/// (in) or empty (out). The call that starts a copy then returns, unless the mailbox has no slots
-/// for all pieces: it waits for them.
+/// stage is not ready is sent closed, and is opened (`device_endpoint::open`) when the stage is
+/// full (in) or empty (out). The call that starts a copy then returns, unless the mailbox has no
+/// slots for all pieces: it waits for them.
 ///
 /// If the first piece is refused, nothing has been copied. Any other failure ends the copy with
 /// that error once all pieces that were sent have ended.
@@ -37,12 +38,12 @@ namespace troupe {
 /// `open` and the completion.
 class staged_copy : public std::enable_shared_from_this<staged_copy> {
  public:
-  [[nodiscard]] static future<void> in(std::shared_ptr<device_core> core,
+  [[nodiscard]] static future<void> in(std::shared_ptr<device_endpoint> core,
                                        std::span<const std::byte> from, const any_tensor& to);
-  [[nodiscard]] static future<void> out(std::shared_ptr<device_core> core, const any_tensor& from,
-                                        std::span<std::byte> to);
+  [[nodiscard]] static future<void> out(std::shared_ptr<device_endpoint> core,
+                                        const any_tensor& from, std::span<std::byte> to);
 
-  staged_copy(std::shared_ptr<device_core> core, const any_tensor& device_side, bool inwards);
+  staged_copy(std::shared_ptr<device_endpoint> core, const any_tensor& device_side, bool inwards);
 
  private:
   struct piece final : copy_pool::job {
@@ -68,9 +69,10 @@ class staged_copy : public std::enable_shared_from_this<staged_copy> {
   [[nodiscard]] any_tensor stage_of(const piece& p) const;
   [[nodiscard]] any_tensor device_side_of(const piece& p) const;
   [[nodiscard]] result<void> send(piece& p);
-  [[nodiscard]] result<device_core::sent_request> send_held(const piece& p,
-                                                            const memory::copy& request,
-                                                            completion done, bool open);
+  [[nodiscard]] result<device_endpoint::sent_request> send_piece(const piece& p,
+                                                                 const memory::copy& request,
+                                                                 detail::completion done,
+                                                                 bool open);
   void give_stage(std::size_t number);
   void begin(piece& p);
   void open(piece& p);
@@ -80,7 +82,7 @@ class staged_copy : public std::enable_shared_from_this<staged_copy> {
   void on_done(piece& p, error* failure);
   void end_one(std::optional<error> failure);
 
-  const std::shared_ptr<device_core> core_;
+  const std::shared_ptr<device_endpoint> core_;
   const any_tensor tensor_;
   const bool inwards_;
   const std::size_t bytes_;

@@ -1,11 +1,11 @@
 // Maps a tensor for the program: a request keeps its place in the order until it is unmapped.
 
-#include "device/submission/device_core.hpp"
+#include "device/endpoint.hpp"
 #include "os/fork_count.hpp"
 
 #include <troupe/device/device.hpp>
 #include <troupe/device/mapped_tensor.hpp>
-#include <troupe/lane/map.hpp>
+#include <troupe/lane/mapping.hpp>
 
 #include <fmt/format.h>
 
@@ -24,7 +24,7 @@ using clock = std::chrono::steady_clock;
 /// requests may delay for long.
 class held_place {
  public:
-  held_place(std::weak_ptr<device_core> core, any_tensor flags, std::uint8_t lane)
+  held_place(std::weak_ptr<device_endpoint> core, any_tensor flags, std::uint8_t lane)
       : core_(std::move(core)), flags_(std::move(flags)), lane_(lane) {
     begun().store(0, std::memory_order_relaxed);
     ended().store(0, std::memory_order_relaxed);
@@ -32,7 +32,7 @@ class held_place {
   held_place(const held_place&) = delete;
   held_place& operator=(const held_place&) = delete;
   ~held_place() {
-    leave(lane::map::withdrawn);
+    leave(lane::mapping::withdrawn);
     leave_lane();
   }
 
@@ -47,14 +47,14 @@ class held_place {
 
   [[nodiscard]] bool is_copy() const noexcept { return made_in_ != os::fork_count(); }
 
-  /// Lets waiting requests continue; `how` is one of `lane::map`'s. From any thread. In a forked
-  /// process it does nothing: the flags are shared with the process that has the mapping.
+  /// Lets waiting requests continue; `how` is one of `lane::mapping`'s. From any thread. In a
+  /// forked process it does nothing: the flags are shared with the process that has the mapping.
   void leave(std::uint32_t how) noexcept {
     if (left_.exchange(true) || is_copy()) return;
     // Release: the program's writes are visible to a thread that sees the flag.
     ended().store(how, std::memory_order_release);
     if (const auto core = core_.lock()) core->wake_worker();
-    if (how == lane::map::given_back) leave_lane();
+    if (how == lane::mapping::given_back) leave_lane();
   }
 
  private:
@@ -71,7 +71,7 @@ class held_place {
   }
 
   const std::uint32_t made_in_ = os::fork_count();
-  std::weak_ptr<device_core> core_;
+  std::weak_ptr<device_endpoint> core_;
   any_tensor flags_;
   std::uint8_t lane_;
   // Each makes sure that only one thread acts.
@@ -115,7 +115,7 @@ void mapped_tensor::unmap() noexcept {
   if (!parts_) return;
   const std::unique_ptr<parts> ending = std::move(parts_);
   ending->unmap();
-  ending->place->leave(lane::map::given_back);
+  ending->place->leave(lane::mapping::given_back);
 }
 
 namespace {
@@ -135,7 +135,7 @@ result<void> make_reachable(mapped_tensor::parts& to, memory_pool& pool, bool wr
   return {};
 }
 
-/// The answer of `map`, given by the device thread or by the request's end, whichever is first.
+/// The answer of `mapped`, given by the device thread or by the request's end, whichever is first.
 struct answer {
   explicit answer(completion_driver& helper) : source(&helper) {}
 
@@ -153,7 +153,7 @@ struct answer {
     }
     if (ending) {
       ending->unmap();
-      ending->place->leave(lane::map::withdrawn);
+      ending->place->leave(lane::mapping::withdrawn);
     }
     failing.set_error(std::move(why));
   }
@@ -174,17 +174,17 @@ constexpr std::chrono::nanoseconds unlimited = std::chrono::nanoseconds::max();
 
 }  // namespace
 
-future<mapped_tensor> device::map(const any_tensor& t, access role,
-                                  std::optional<std::chrono::nanoseconds> timeout) {
+future<mapped_tensor> device::mapped(const any_tensor& t, access role,
+                                     std::optional<std::chrono::nanoseconds> timeout) {
   if (t.null() || role > access::update) {
     return make_failed_future<mapped_tensor>(
         {.code = errc::invalid_argument,
-         .message = t.null() ? "map: t is not given"
-                             : fmt::format("map: role must be read, write or update; it is {}",
+         .message = t.null() ? "mapped: t is not given"
+                             : fmt::format("mapped: role must be read, write or update; it is {}",
                                            static_cast<int>(role)),
          .device = ordinal()});
   }
-  auto asked = std::make_shared<answer>(core_->completions());
+  auto asked = std::make_shared<answer>(core_->driver());
   future<mapped_tensor> granted = asked->source.get_future();
   asked->parts = std::make_unique<mapped_tensor::parts>();
   asked->parts->tensor = t;
@@ -197,8 +197,8 @@ future<mapped_tensor> device::map(const any_tensor& t, access role,
     return make_failed_future<mapped_tensor>(
         {.code = errc::mailbox_full,
          .message =
-             fmt::format("map: at most {} tensors may be mapped or waiting to be mapped at once",
-                         device_core::mapping_lanes),
+             fmt::format("mapped: at most {} tensors may be mapped or waiting to be mapped at once",
+                         device_endpoint::mapping_lanes),
          .device = ordinal()});
   }
   const auto place = std::make_shared<held_place>(core_, *flags, *lane);
@@ -211,19 +211,21 @@ future<mapped_tensor> device::map(const any_tensor& t, access role,
 
   const std::optional<clock::time_point> until =
       timeout ? std::optional(detail::deadline_after(clock::now(), *timeout)) : std::nullopt;
-  lane::map request{.begun = place->begun_flag(), .ended = place->ended_flag()};
+  lane::mapping request{.begun = place->begun_flag(), .ended = place->ended_flag()};
   (role == access::read    ? request.read
    : role == access::write ? request.written
                            : request.updated) = t;
-  const auto sent = core_->send(request_type_of<lane::map>(), &request, {.run_limit = unlimited},
-                                *lane, [asked, place](const std::byte*, error* failure) {
-                                  if (failure != nullptr) return asked->fail(std::move(*failure));
-                                  if (place->has_begun()) return;
-                                  asked->fail({.code = errc::protocol_violation,
-                                               .message = "a worker ended it before it began"});
-                                });
+  const auto sent =
+      core_->send(request_type_of<lane::mapping>(), &request, {.run_limit = unlimited},
+                  [asked, place](const std::byte*, error* failure) {
+                    if (failure != nullptr) return asked->fail(std::move(*failure));
+                    if (place->has_begun()) return;
+                    asked->fail({.code = errc::protocol_violation,
+                                 .message = "a worker ended it before it began"});
+                  },
+                  {.lane = *lane});
   if (!sent) return granted;
-  core_->watch().look_until([asked, place, until] {
+  core_->look_until([asked, place, until] {
     if (place->has_begun()) {
       asked->succeed();
       return true;
@@ -231,7 +233,7 @@ future<mapped_tensor> device::map(const any_tensor& t, access role,
     if (until && clock::now() >= *until) {
       asked->fail(
           {.code = errc::deadline_exceeded,
-           .message = "map: the timeout passed while earlier requests still used the tensor"});
+           .message = "mapped: the timeout passed while earlier requests still used the tensor"});
       return true;
     }
     const std::lock_guard lock(asked->mutex);

@@ -1,6 +1,6 @@
 #include "device/supervision/incarnation.hpp"
 
-#include "device/submission/mailbox.hpp"
+#include "device/mailbox/mailbox.hpp"
 #include "memory/memory_pool.hpp"
 #include "os/event.hpp"
 #include "os/message_socket.hpp"
@@ -82,6 +82,7 @@ result<void> incarnation::start_threads(const std::vector<frozen_range>& frozen)
        .in_process = false,
        .add_own = plan_.config->own_operations,
        .user_plugins = plan_.config->plugins,
+       .methods = methods_by_environment(plan_.config->methods),
        .blobs = std::make_shared<worker::blob_keeper>(
            *std::move(blobs), worker::blob_keeper::kept_in::memory_and_folder)});
   if (!backend) return std::move(backend).error();

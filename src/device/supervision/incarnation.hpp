@@ -30,14 +30,14 @@ class memory_pool;
 
 /// A piece of memory that workers map.
 struct memory_piece {
-  memory_space space{};
+  wire::pool_number pool = wire::device_pool;
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
   int descriptor = -1;
   std::shared_ptr<const memory_slab> keep{};  ///< keeps a device's piece and its descriptor
 };
 
-/// Everything that workers map, and how often that has changed.
+/// Everything that workers map, and the number of the last change.
 struct memory_picture {
   std::vector<memory_piece> pieces;
   std::uint64_t host_reach = 0;  ///< host memory that an accelerator must have registered, bytes

@@ -1,5 +1,5 @@
 // The messages to and from a worker process.
-#include "device/submission/mailbox.hpp"
+#include "device/mailbox/mailbox.hpp"
 #include "device/supervision/incarnation.hpp"
 #include "memory/memory_pool.hpp"
 #include "os/message_socket.hpp"
@@ -129,6 +129,7 @@ result<void> incarnation::configure() {
   }
   message.fault_injection = plan_.config->fault_injection ? 1 : 0;
   message.warm_first = plan_.warm_first ? 1 : 0;
+  message.methods = plan_.config->methods;
   const std::string libraries = enabled_libraries();
   if (plan_.plugin.size() >= sizeof(message.plugin) ||
       libraries.size() >= sizeof(message.libraries) ||
@@ -156,7 +157,7 @@ result<void> incarnation::give_memory() {
     change_memory({wire::control::map, piece, plan_.picture->version});
   }
   change_memory({wire::control::share,
-                 {.space = memory_space::host, .bytes = plan_.picture->host_reach},
+                 {.pool = wire::host_pool, .bytes = plan_.picture->host_reach},
                  plan_.picture->version});
   return stage_ == stage::failed ? result<void>(*failure_) : result<void>();
 }
@@ -194,7 +195,7 @@ void incarnation::change_memory(const memory_change& change) {
   const memory_piece& piece = change.piece;
   if (is_process()) {
     const wire::memory_message message{.kind = change.kind,
-                                       .space = static_cast<std::uint32_t>(piece.space),
+                                       .pool = piece.pool,
                                        .offset = piece.offset,
                                        .bytes = piece.bytes,
                                        .version = change.version};
@@ -208,11 +209,11 @@ void incarnation::change_memory(const memory_change& change) {
   switch (change.kind) {
     case wire::control::map: {
       const os::unique_fd memory(::fcntl(piece.descriptor, F_DUPFD_CLOEXEC, 0));
-      changed = backend.map(piece.space, piece.offset, piece.bytes, memory);
+      changed = backend.map(piece.pool, piece.offset, piece.bytes, memory);
       break;
     }
     case wire::control::unmap:
-      changed = backend.unmap(piece.space, piece.offset, piece.bytes);
+      changed = backend.unmap(piece.pool, piece.offset, piece.bytes);
       break;
     default:
       changed = backend.share_up_to(piece.bytes);

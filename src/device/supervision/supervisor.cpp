@@ -48,14 +48,14 @@ supervisor::supervisor(parts p)
   if (!parts_.device_memory.on_device()) return;
   parts_.device_memory.on_slab([this](const slab_place& slab, bool added) {
     change_memory(added ? wire::control::map : wire::control::unmap,
-                  {.space = memory_space::device,
+                  {.pool = wire::device_pool,
                    .offset = slab.offset,
                    .bytes = slab.bytes,
                    .descriptor = slab.slab->descriptor(),
                    .keep = slab.slab});
   });
   const std::uint64_t reach = parts_.host_memory.watch_reach(this, [this](std::uint64_t now) {
-    change_memory(wire::control::share, {.space = memory_space::host, .bytes = now});
+    change_memory(wire::control::share, {.pool = wire::host_pool, .bytes = now});
   });
   handle_faults();
   // So that the first host tensors and staged copies find registered memory.
@@ -268,7 +268,7 @@ void supervisor::change_memory(wire::control kind, memory_piece piece) {
   {
     // Number and queue place under one lock, so that workers count in order.
     const std::lock_guard lock(mutex_);
-    const std::uint64_t version = memory_.count_change();
+    const std::uint64_t version = memory_.count_change(piece.pool);
     if (ended_) return;
     commands_.emplace_back([this, change = memory_change{kind, std::move(piece), version}] {
       memory_.change(change, workers());

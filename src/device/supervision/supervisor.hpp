@@ -2,8 +2,8 @@
 
 #include "core/dispatch/program_thread.hpp"
 #include "device/completion/reactor.hpp"
+#include "device/mailbox/mailbox.hpp"
 #include "device/selection/backend_choice.hpp"
-#include "device/submission/mailbox.hpp"
 #include "device/supervision/incarnation.hpp"
 #include "device/supervision/loss/fault_attribution.hpp"
 #include "device/supervision/loss/recovery.hpp"
@@ -148,7 +148,9 @@ class supervisor final {
   }
 
   /// Counts the changes of memory so far; a request carries the count that it depends on.
-  [[nodiscard]] std::uint64_t memory_version() const noexcept { return memory_.version(); }
+  [[nodiscard]] std::uint64_t memory_version() const noexcept {
+    return memory_.version(wire::device_pool);
+  }
 
   /// Call after sending a request with a deadline: the device thread checks it then.
   void schedule_check(std::int64_t at_ns) noexcept {
@@ -218,7 +220,7 @@ class supervisor final {
   void reap_lost();
   void note_outcome(settlement::outcome left);
   void note_unexplained(std::optional<error> fault);
-  [[nodiscard]] std::optional<sign_of_loss> protocol_violation();
+  [[nodiscard]] std::optional<sign_of_loss> violation_sign(const role& held);
   void on_alarm();
 
   // The device ends, and is restarted: supervisor_end.cpp.
@@ -228,8 +230,8 @@ class supervisor final {
   void serve_again();
   void handle_faults();
   void condemn(error why);
-  void leave_behind();
-  void fail_everything(const error& why);
+  void leave_behind(const role& held);
+  void fail_everything(const role& held, const error& why);
   void end_all();
 
   parts parts_;

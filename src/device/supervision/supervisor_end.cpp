@@ -13,10 +13,7 @@ void supervisor::give_up(error why, bool by_request) {
   if (state() == device_state::stopped) return;
   error reason;
   insist_on([&] { reason = reason_to_stop(why); });
-  insist_on([&] {
-    if (parts_.completions.has_role()) parts_.completions.leave_role();  // after the last try
-    end_service(reason, by_request);
-  });
+  insist_on([&] { end_service(reason, by_request); });
 }
 
 error supervisor::reason_to_stop(error why) {
@@ -54,13 +51,14 @@ void supervisor::end_service(const error& reason, bool by_request) {
   parts_.device_memory.close();
   if (active_) active_->end();
   settlement_.end_worker();
-  parts_.completions.take_role();
-  parts_.completions.poll();
-  settlement_.note_begun();
-  settlement_.forget_worker();
-  parts_.completions.detach();
-  fail_everything(reason);
-  parts_.completions.leave_role();
+  {
+    const role held(parts_.completions);
+    parts_.completions.poll(held);
+    settlement_.note_begun(held);
+    settlement_.forget_worker();
+    parts_.completions.detach(held);
+    fail_everything(held, reason);
+  }
   if (parts_.backend.source) parts_.backend.source->on_fault({});
   looks_.clear();
   cause_.leave_open();
@@ -107,50 +105,48 @@ void supervisor::condemn(error why) {
   }
   state_.store(device_state::condemned, std::memory_order_release);
   std::atomic_thread_fence(std::memory_order_seq_cst);  // see `fail_latecomers`
-  parts_.completions.take_role();
-  parts_.completions.poll();
-  settlement_.note_begun();
-  leave_behind();
-  parts_.completions.detach();
-  fail_everything(reason);
-  parts_.completions.leave_role();
+  {
+    const role held(parts_.completions);
+    parts_.completions.poll(held);
+    settlement_.note_begun(held);
+    leave_behind(held);
+    parts_.completions.detach(held);
+    fail_everything(held, reason);
+  }
   if (parts_.backend.source) parts_.backend.source->on_fault({});
   active_->abandon();
   active_.reset();
   publish(device_state::condemned);
 }
 
-// With the role. The threads of a condemned device may run on: they use the mailbox and the pools,
+// The threads of a condemned device may run on: they use the mailbox and the pools,
 // which the reactor holds, and the tensors of their requests. None of this is ever freed, so that
 // no other owner gets the memory that they write.
-void supervisor::leave_behind() {
+void supervisor::leave_behind(const role& held) {
   reactor& completions = parts_.completions;
   auto tensors = std::make_unique<std::vector<operand_list>>();
-  for (const std::uint16_t slot : completions.in_flight())
+  for (const std::uint16_t slot : completions.in_flight(held))
     tensors->push_back(completions.at(slot).operands);
   [[maybe_unused]] const auto* for_good = tensors.release();
   completions.retain();
 }
 
-// With the role; no worker can complete anything any more.
-void supervisor::fail_everything(const error& why) {
+// No worker can complete anything any more.
+void supervisor::fail_everything(const role& held, const error& why) {
   reactor& completions = parts_.completions;
   do {
-    completions.walk();
-    for (const std::uint16_t slot : completions.in_flight())
-      completions.drop(slot, why);
+    completions.walk(held);
+    for (const std::uint16_t slot : completions.in_flight(held))
+      completions.drop(held, slot, why);
     // A sender that passed the gate before it closed will publish soon.
-  } while (completions.walked_ticket() < parts_.requests.next_ticket() ||
-           completions.in_flight_count() > 0);
+  } while (completions.walked_ticket(held) < parts_.requests.next_ticket() ||
+           completions.in_flight_count(held) > 0);
 }
 
 void supervisor::fail_latecomers() {
   const auto fail = [this] {
     if (!gone()) return;  // it was restarted since: the next worker has them
-    const bool has_it = parts_.completions.has_role();
-    if (!has_it) parts_.completions.take_role();
-    fail_everything(stop_reason());
-    if (!has_it) parts_.completions.leave_role();
+    fail_everything(role(parts_.completions), stop_reason());
   };
   // Run on the device thread, which finishes the device's end before its next command. Once that
   // thread has ended, there is no worker either.
@@ -162,9 +158,7 @@ void supervisor::end_all() {
   succession_.end();
   settlement_.forget_worker();
   // A sender that passed the gate before it closed may be about to publish.
-  parts_.completions.take_role();
-  fail_everything(stop_reason());
-  parts_.completions.leave_role();
+  fail_everything(role(parts_.completions), stop_reason());
   std::vector<unique_function<void()>> rest;
   std::vector<std::shared_ptr<generation_watcher>> watchers;  // destroyed without the lock
   {

@@ -52,7 +52,6 @@ void supervisor::outlast(Step&& step) {
   try {
     step();
   } catch (const std::bad_alloc&) {
-    if (parts_.completions.has_role()) parts_.completions.leave_role();
     give_up(no_host_memory());
   }
 }
@@ -87,17 +86,17 @@ void supervisor::drive() {
   detail::deferred_continuations& duties = detail::deferred_continuations::mine();
   const clock::time_point until = current_time() + longest_drive;
   for (bool again = true; again;) {
-    if (completions.try_take_role()) {
+    if (auto held = role::try_take(completions)) {
       detail::spin_wait spin(driver_spins);
       for (;;) {
-        if (completions.poll()) spin = detail::spin_wait(driver_spins);
-        if (duties.has_put_off() || completions.in_flight_count() == 0 ||
+        if (completions.poll(*held)) spin = detail::spin_wait(driver_spins);
+        if (duties.has_put_off() || completions.in_flight_count(*held) == 0 ||
             !completions.wanted_promptly() || !spin.step() || current_time() >= until) {
           break;
         }
       }
-      auto violation = protocol_violation();
-      completions.leave_role();
+      auto violation = violation_sign(*held);
+      held.reset();
       if (violation) lose_active(*std::move(violation));
     }
     again = duties.has_put_off();
@@ -168,9 +167,8 @@ void supervisor::sleep() {
   if (all.next != nullptr) entries[8].fd = all.next->news();
 
   // The last look before sleeping; later events ring the eventfd.
-  if (parts_.completions.try_take_role()) {
-    if (!parts_.completions.announce_sleep()) until = current_time();
-    parts_.completions.leave_role();
+  if (const auto held = role::try_take(parts_.completions)) {
+    if (!parts_.completions.announce_sleep(*held)) until = current_time();
   }
   timespec timeout{};
   timespec* limit = nullptr;
@@ -251,10 +249,11 @@ void supervisor::hear_active(worker_events what) {
   // The process has lost its context. Requests behind a fault in its queue never run, because a
   // queue is in order; the marks show the progress of other queues once the process has been
   // reaped.
-  parts_.completions.take_role();
-  parts_.completions.poll();  // requests completed since are no suspects
-  const std::optional<std::uint64_t> culprit = parts_.completions.only_suspect();
-  parts_.completions.leave_role();
+  const auto culprit = [&] {
+    const role held(parts_.completions);
+    parts_.completions.poll(held);  // requests completed since are no suspects
+    return parts_.completions.only_suspect(held);
+  }();
   lose_active(
       {.what = {.culprit_ticket = culprit, .culprit_known = culprit.has_value(), .of_device = true},
        .why = std::move(why),
@@ -288,21 +287,23 @@ void supervisor::tick() {
 }
 
 void supervisor::check_requests(clock::time_point now) {
-  parts_.completions.take_role();
-  parts_.completions.poll();
-  std::optional<sign_of_loss> sign = protocol_violation();
-  try {
-    if (!sign) sign = watch_.check_limits(now);
-    if (!sign) {
-      note_unexplained(cause_.look());
-      sign = watch_.check_progress(active_.get(), now);
+  std::optional<sign_of_loss> sign;
+  {
+    const role held(parts_.completions);
+    parts_.completions.poll(held);
+    sign = violation_sign(held);
+    try {
+      if (!sign) sign = watch_.check_limits(held, now);
+      if (!sign) {
+        note_unexplained(cause_.look(held));
+        sign = watch_.check_progress(held, active_.get(), now);
+      }
+    } catch (const std::bad_alloc&) {
+      // Nothing is decided yet, so it can be checked again.
+      constexpr auto soon = 1ms;
+      (void)watch_.schedule_check((now + soon).time_since_epoch() / 1ns);
     }
-  } catch (const std::bad_alloc&) {
-    // Nothing is decided yet, so it can be checked again.
-    constexpr auto soon = 1ms;
-    (void)watch_.schedule_check((now + soon).time_since_epoch() / 1ns);
   }
-  parts_.completions.leave_role();
   if (sign) lose_active(*std::move(sign));
 }
 

@@ -27,11 +27,12 @@ void supervisor::next_failed(error why) {
 
 void supervisor::activate_next() {
   reactor& completions = parts_.completions;
-  completions.take_role();
-  completions.catch_up();  // hands over everything sent so far, in order
-  completions.poll();      // but answers requests known to read undefined content
-  completions.drop_answered();
-  const std::vector<std::uint16_t> replay = completions.in_flight();
+  std::optional<role> taken(std::in_place, completions);
+  const role& held = *taken;
+  completions.catch_up(held);  // hands over everything sent so far, in order
+  completions.poll(held);      // but answers requests known to read undefined content
+  completions.drop_answered(held);
+  const std::vector<std::uint16_t> replay = completions.in_flight(held);
   std::vector<std::uint64_t> entries;
   for (const std::uint16_t slot : replay) {
     const record& r = completions.at(slot);
@@ -52,16 +53,16 @@ void supervisor::activate_next() {
     }
   }
   active_ = succession_.take_next();
-  completions.attach(active_->segment(), active_->number(), replay);
+  completions.attach(held, active_->segment(), active_->number(), replay);
   watch_.begin(now);
-  succession_.put_on_trial(replay);
+  succession_.put_on_trial(held, replay);
   generation_.fetch_add(1, std::memory_order_release);
   pid_.store(active_->pid(), std::memory_order_release);
   // Before the first answer can come: its receiver must find the device ready.
   state_.store(device_state::ready, std::memory_order_release);
-  parts_.requests.activate(active_->number(), entries, completions.walked_ticket(),
+  parts_.requests.activate(active_->number(), entries, completions.walked_ticket(held),
                            !settlement_.holds_back());
-  completions.leave_role();
+  taken.reset();
 
   publish(device_state::ready);
   if (!parts_.config.standby || !active_->is_process()) return;
@@ -75,7 +76,7 @@ void supervisor::lose_active(sign_of_loss sign) {
   sign.why.generation = generation();
   if (!active_->is_process()) return condemn(std::move(sign.why));
 
-  clear_mapped_culprit(parts_.completions, sign.what);
+  clear_mapped_culprit(role(parts_.completions), parts_.completions, sign.what);
   if (sign.what.by_run_limit) sign.why.message += active_->ask_where_it_is();
   // Before the state, and before the lost requests are answered: no thread may take the pid for a
   // worker's.
@@ -83,9 +84,7 @@ void supervisor::lose_active(sign_of_loss sign) {
   state_.store(device_state::recovering, std::memory_order_release);
   if (settlement_.worker() != nullptr) reap_lost();
   // Answer the requests completed since: it matters whether any was answered since the last loss.
-  parts_.completions.take_role();
-  parts_.completions.poll();
-  parts_.completions.leave_role();
+  parts_.completions.poll(role(parts_.completions));
   // If only one process may use the device, the next one starts after the last one has gone. If
   // this may be the device's end, the culprit must be known first.
   const bool may_be_the_end = !is_explained(sign.what, {}) && succession_.is_spent(sign.at);
@@ -122,7 +121,7 @@ void supervisor::lose_active(sign_of_loss sign) {
 // Fills in the cause from the exit status of its process and the records it left.
 void supervisor::explain_end(const incarnation& worker, const os::exit_report& report,
                              sign_of_loss& sign) {
-  explain_by_exit(parts_.completions, *worker.segment(), report, sign);
+  explain_by_exit(role(parts_.completions), parts_.completions, *worker.segment(), report, sign);
   const std::uint64_t address = worker.segment()->crash.address;
   const auto base = reinterpret_cast<std::uint64_t>(parts_.device_memory.base());
   const bool frozen =
@@ -158,9 +157,9 @@ void supervisor::note_unexplained(std::optional<error> fault) {
   }
 }
 
-// With the role: reports an invalid write of the worker in service.
-std::optional<sign_of_loss> supervisor::protocol_violation() {
-  auto violation = parts_.completions.take_violation();
+// Reports an invalid write of the worker in service.
+std::optional<sign_of_loss> supervisor::violation_sign(const role& held) {
+  auto violation = parts_.completions.take_violation(held);
   if (!violation || !active_) return std::nullopt;
   return sign_of_loss{.why = *std::move(violation), .at = current_time()};
 }

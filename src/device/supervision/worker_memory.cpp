@@ -11,15 +11,15 @@ namespace troupe {
 worker_memory::worker_memory(const memory_pool& device_memory, const memory_pool& host_memory) {
   for (const memory_pool* pool : {&device_memory, &host_memory}) {
     if (pool->on_device()) continue;
-    picture_.pieces.push_back(
-        {.space = pool->space(), .bytes = pool->bytes(), .descriptor = pool->memory().get()});
+    picture_.pieces.push_back({.pool = wire::own_pool(pool->space()),
+                               .bytes = pool->bytes(),
+                               .descriptor = pool->memory().get()});
   }
 }
 
-std::uint64_t worker_memory::count_change() noexcept {
-  const std::uint64_t version = version_.load(std::memory_order_relaxed) + 1;
-  version_.store(version, std::memory_order_release);
-  return version;
+std::uint64_t worker_memory::count_change(wire::pool_number of) noexcept {
+  versions_[row_of(of)].store(++changes_, std::memory_order_release);
+  return changes_;
 }
 
 void worker_memory::change(const memory_change& what, worker_pair workers) {
@@ -30,7 +30,7 @@ void worker_memory::change(const memory_change& what, worker_pair workers) {
     picture_.pieces.push_back(what.piece);
   } else {
     std::erase_if(picture_.pieces, [&](const memory_piece& p) {
-      return p.space == what.piece.space && p.offset == what.piece.offset;
+      return p.pool == what.piece.pool && p.offset == what.piece.offset;
     });
   }
   for (incarnation* worker : {workers.active, workers.next}) {

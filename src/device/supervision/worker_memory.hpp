@@ -4,6 +4,7 @@
 
 #include <troupe/core/future.hpp>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -30,13 +31,15 @@ class worker_memory {
 
   /// How much host memory workers register at least, set before the first one starts.
   void set_host_reach(std::uint64_t bytes) noexcept { picture_.host_reach = bytes; }
-  /// Counts the changes so far. Any thread.
-  [[nodiscard]] std::uint64_t version() const noexcept {
-    return version_.load(std::memory_order_acquire);
+  /// The number of the last change of a pool. A worker makes changes in order, so a request may run
+  /// once the last changes of the pools that it names have been made. The device's own memory and
+  /// host memory have one number, because any request may name both. Any thread.
+  [[nodiscard]] std::uint64_t version(wire::pool_number of) const noexcept {
+    return versions_[row_of(of)].load(std::memory_order_acquire);
   }
-  /// Counts one more, on any thread that allocates. Precondition: it holds the lock under which it
-  /// queues the change for the device thread, so that workers count in order.
-  std::uint64_t count_change() noexcept;
+  /// Numbers the next change, on any thread that allocates. Precondition: it holds the lock under
+  /// which it queues the change for the device thread, so that workers make changes in order.
+  std::uint64_t count_change(wire::pool_number of) noexcept;
   /// Makes a change that was counted.
   void change(const memory_change& what, worker_pair workers);
 
@@ -66,7 +69,13 @@ class worker_memory {
                                         worker_pair workers);
   [[nodiscard]] bool changes_since(std::size_t index, const detail::buffer& of) const;
 
-  std::atomic<std::uint64_t> version_{0};  // release: the change is queued, or about to be
+  static constexpr std::size_t row_of(wire::pool_number pool) noexcept {
+    return pool == wire::host_pool ? wire::device_pool : pool;
+  }
+
+  std::uint64_t changes_ = 0;  // under the lock of `count_change`
+  // By `row_of`. Release: the change is queued, or about to be.
+  std::array<std::atomic<std::uint64_t>, wire::pool_count> versions_{};
   memory_picture picture_;
   std::vector<frozen_range> frozen_;
   std::vector<pending_protect> protects_;

@@ -2,7 +2,7 @@
 
 #include "core/actor/backoff.hpp"
 #include "device/completion/reactor.hpp"
-#include "device/submission/mailbox.hpp"
+#include "device/mailbox/mailbox.hpp"
 #include "device/supervision/loss/recovery.hpp"
 
 #include <troupe/device/fork_server.hpp>
@@ -115,7 +115,7 @@ std::unique_ptr<incarnation> worker_succession::take_next() noexcept {
   return std::move(next_);
 }
 
-void worker_succession::put_on_trial(std::span<const std::uint16_t> replay) {
+void worker_succession::put_on_trial(const role&, std::span<const std::uint16_t> replay) {
   constexpr int several = 3;
   next_on_trial_.store(false, std::memory_order_relaxed);
   if (losses_.spent(environment_.now()) < several) return;

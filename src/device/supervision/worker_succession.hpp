@@ -20,6 +20,7 @@ namespace troupe {
 
 class mailbox;
 class reactor;
+class role;
 
 /// Creates workers, and owns the next one (the standby). Decides when it is started, when it may
 /// serve, and how many may be lost or fail before there is no other.
@@ -55,8 +56,8 @@ class worker_succession {
   /// Hands it over: it serves from now on.
   [[nodiscard]] std::unique_ptr<incarnation> take_next() noexcept;
   /// After several losses without a culprit, one request tries the new worker out: if that worker
-  /// is lost, too, the request was the cause. `replay`: the worker's first requests. With the role.
-  void put_on_trial(std::span<const std::uint16_t> replay);
+  /// is lost, too, the request was the cause. `replay`: the worker's first requests.
+  void put_on_trial(const role&, std::span<const std::uint16_t> replay);
   /// Starts a standby once the lost worker is gone, or after a while.
   void start_after_reaping(clock::time_point now) noexcept;
   void note_reaped(clock::time_point at) noexcept;

@@ -1,7 +1,7 @@
 #include "device/supervision/worker_watch.hpp"
 
 #include "device/completion/reactor.hpp"
-#include "device/submission/operands.hpp"
+#include "device/mailbox/operands.hpp"
 
 #include <fmt/format.h>
 
@@ -59,35 +59,35 @@ void worker_watch::begin(clock::time_point now) noexcept {
   pinged_ = false;
 }
 
-std::optional<sign_of_loss> worker_watch::check_limits(clock::time_point now) {
+std::optional<sign_of_loss> worker_watch::check_limits(const role& held, clock::time_point now) {
   // Reset before looking: a check scheduled meanwhile lowers it again. One that was not lowered,
   // because an earlier one was scheduled, concerns a request that this walk finds.
   next_look_ns_.store(no_look, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  completions_.walk();
+  completions_.walk(held);
   clock::time_point next = clock::time_point::max();
-  const std::vector<std::uint16_t> slots = completions_.in_flight();
+  const std::vector<std::uint16_t> slots = completions_.in_flight(held);
   for (const std::uint16_t slot : slots) {
     const record& r = completions_.at(slot);
     // The answer to an earlier one may have ended it.
-    if (!r.in_flight || r.withdrawn) continue;
-    if (r.deadline_ns != 0 && !r.answered) {
+    if (!r.in_flight() || r.withdrawn()) continue;
+    if (r.deadline_ns != 0 && !r.answered()) {
       const clock::time_point deadline{std::chrono::nanoseconds(r.deadline_ns)};
       if (now >= deadline) {
-        expire(slot);
-        if (!r.in_flight) continue;
+        expire(held, slot);
+        if (!r.in_flight()) continue;
       } else {
         next = std::min(next, deadline);
       }
     }
     const std::chrono::nanoseconds limit(r.run_limit_ns);
-    if (const auto end = end_of_run(slots, r, now); !end) {
+    if (const auto end = end_of_run(held, slots, r, now); !end) {
       if (look_interval(limit) < watch_interval) next = std::min(next, now + look_interval(limit));
     } else if (now < *end) {
       next = std::min(next, *end);
     } else {
       loss what{.by_run_limit = true};
-      if (begun_together(r) == 1) what.culprit_ticket = r.ticket;
+      if (begun_together(held, r) == 1) what.culprit_ticket = r.ticket;
       what.culprit_known = what.culprit_ticket.has_value();
       error why{.code = errc::device_fault,
                 .message = fmt::format(
@@ -101,32 +101,34 @@ std::optional<sign_of_loss> worker_watch::check_limits(clock::time_point now) {
   return std::nullopt;
 }
 
-// With the role. The answer comes in time, and a running request runs to its end.
-void worker_watch::expire(std::uint16_t slot) {
+// The answer comes in time, and a running request runs to its end.
+void worker_watch::expire(const role& held, std::uint16_t slot) {
   const record& r = completions_.at(slot);
-  const bool is_given = completions_.given(r.lane) >= r.place;
+  const bool is_given = completions_.given(held, r.lane) >= r.place;
   completions_.answer_early(
-      slot, {.code = errc::deadline_exceeded,
-             .message = is_given ? "the deadline passed; the worker already has the request, "
-                                   "which runs to its end"
-                                 : "the deadline passed before the request was run"});
+      held, slot,
+      {.code = errc::deadline_exceeded,
+       .message = is_given ? "the deadline passed; the worker already has the request, "
+                             "which runs to its end"
+                           : "the deadline passed before the request was run"});
 }
 
-// With the role: how many requests share the mark that shows the end of a lane's first one. All may
+// How many requests share the mark that shows the end of a lane's first one. All may
 // have begun, and nothing shows which of them runs.
-std::uint64_t worker_watch::begun_together(const record& r) const {
-  return completions_.started(r.lane) - r.place + 1;
+std::uint64_t worker_watch::begun_together(const role& held, const record& r) const {
+  return completions_.started(held, r.lane) - r.place + 1;
 }
 
-// With the role: when the run limit of a request ends; nothing if it was not observed yet. A
+// When the run limit of a request ends; nothing if it was not observed yet. A
 // request in an accelerator's queue may still wait there for an earlier one.
 std::optional<worker_watch::clock::time_point> worker_watch::end_of_run(
-    std::span<const std::uint16_t> slots, const record& r, clock::time_point now) {
-  if (!completions_.is_head(r)) return std::nullopt;
+    const role& held, std::span<const std::uint16_t> slots, const record& r,
+    clock::time_point now) {
+  if (!completions_.is_head(held, r)) return std::nullopt;
   seen_run& run = runs_[r.lane];
   const bool waits = on_device_ && std::ranges::any_of(slots, [&](std::uint16_t slot) {
                        const record& other = completions_.at(slot);
-                       return other.in_flight && other.ticket < r.ticket &&
+                       return other.in_flight() && other.ticket < r.ticket &&
                               in_conflict(other.operands, r.operands);
                      });
   if (waits) {
@@ -135,26 +137,26 @@ std::optional<worker_watch::clock::time_point> worker_watch::end_of_run(
   }
   if (run.ticket != r.ticket) run = {.ticket = r.ticket, .since = now};
   const std::chrono::nanoseconds limit(r.run_limit_ns);
-  const std::uint64_t together = begun_together(r);
+  const std::uint64_t together = begun_together(held, r);
   const auto longest = std::chrono::nanoseconds::max();
   const bool endless = together > static_cast<std::uint64_t>(longest / limit);
   return detail::deadline_after(run.since,
                                 endless ? longest : limit * static_cast<std::int64_t>(together));
 }
 
-std::optional<sign_of_loss> worker_watch::check_progress(incarnation* active,
+std::optional<sign_of_loss> worker_watch::check_progress(const role& held, incarnation* active,
                                                          clock::time_point now) {
-  if (completions_.in_flight_count() == 0) {
+  if (completions_.in_flight_count(held) == 0) {
     // A request sent just now turns it on again and wakes this thread.
     watching_.store(false, std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    completions_.walk();
-    if (completions_.in_flight_count() > 0) watching_.store(true);
+    completions_.walk(held);
+    if (completions_.in_flight_count(held) > 0) watching_.store(true);
     pinged_ = false;
     last_progress_at_ = now;
     return std::nullopt;
   }
-  const std::uint64_t progress = completions_.progress();
+  const std::uint64_t progress = completions_.progress(held);
   if (active == nullptr || !active->is_process() || progress != last_progress_) {
     last_progress_ = progress;
     last_progress_at_ = now;
@@ -199,12 +201,9 @@ std::optional<sign_of_loss> worker_watch::check_alarm(worker_pair workers,
                                                       device_source& source) {
   constexpr auto standing_still = 1ms;
   const auto look = [&] {
-    completions_.take_role();
-    completions_.poll();
-    const std::uint64_t progress =
-        completions_.in_flight_count() > 0 ? completions_.progress() : std::uint64_t{0};
-    completions_.leave_role();
-    return progress;
+    const role held(completions_);
+    completions_.poll(held);
+    return completions_.in_flight_count(held) > 0 ? completions_.progress(held) : std::uint64_t{0};
   };
   const clock::time_point sign = environment.now();
   const std::uint64_t before = look();
@@ -214,9 +213,7 @@ std::optional<sign_of_loss> worker_watch::check_alarm(worker_pair workers,
   std::vector<std::int32_t> own{workers.active->pid()};
   if (workers.next != nullptr) own.push_back(workers.next->pid());
   if (!source.used_only_by(own)) return std::nullopt;
-  completions_.take_role();
-  const std::optional<std::uint64_t> culprit = completions_.only_suspect();
-  completions_.leave_role();
+  const std::optional<std::uint64_t> culprit = completions_.only_suspect(role(completions_));
   return sign_of_loss{
       .what = {.culprit_ticket = culprit, .culprit_known = culprit.has_value(), .of_device = true},
       .why = {.code = errc::device_fault,

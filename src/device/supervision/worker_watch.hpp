@@ -1,6 +1,6 @@
 #pragma once
 
-#include "device/submission/record.hpp"
+#include "device/mailbox/record.hpp"
 #include "device/supervision/incarnation.hpp"
 #include "device/supervision/loss/recovery.hpp"
 #include "device/supervision/supervisor_environment.hpp"
@@ -20,6 +20,7 @@ namespace troupe {
 
 class device_source;
 class reactor;
+class role;
 
 /// Detects the loss of the worker in service, by run limits, silence, or an alarm of the device;
 /// and that a request's deadline has passed, which costs no worker. It returns the sign of a loss
@@ -53,11 +54,9 @@ class worker_watch {
   void begin(clock::time_point now) noexcept;
 
   /// Fails requests beyond their deadlines, and looks for a request that runs beyond its limit.
-  /// With the role.
-  [[nodiscard]] std::optional<sign_of_loss> check_limits(clock::time_point now);
-  /// Looks for signs of life, and asks for one if there are none. With the role. `active` may be
-  /// null.
-  [[nodiscard]] std::optional<sign_of_loss> check_progress(incarnation* active,
+  [[nodiscard]] std::optional<sign_of_loss> check_limits(const role& held, clock::time_point now);
+  /// Looks for signs of life, and asks for one if there are none. `active` may be null.
+  [[nodiscard]] std::optional<sign_of_loss> check_progress(const role& held, incarnation* active,
                                                            clock::time_point now);
   /// Some process has met a fault on this device; the event does not name it. If the worker alone
   /// uses the device, and stands still with work in its queues, it is that process: its own driver
@@ -75,9 +74,10 @@ class worker_watch {
 
  private:
   [[nodiscard]] bool bring_check_forward(std::int64_t to_ns) noexcept;
-  void expire(std::uint16_t slot);
-  [[nodiscard]] std::uint64_t begun_together(const record& r) const;
-  [[nodiscard]] std::optional<clock::time_point> end_of_run(std::span<const std::uint16_t> slots,
+  void expire(const role& held, std::uint16_t slot);
+  [[nodiscard]] std::uint64_t begun_together(const role& held, const record& r) const;
+  [[nodiscard]] std::optional<clock::time_point> end_of_run(const role& held,
+                                                            std::span<const std::uint16_t> slots,
                                                             const record& r, clock::time_point now);
 
   static constexpr std::int64_t no_look = std::numeric_limits<std::int64_t>::max();

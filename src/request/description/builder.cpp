@@ -286,5 +286,11 @@ void description_builder::derive_extents(int symbol, any_rule function, extents_
   s.call = call;
 }
 
+void description_builder::derive_forms(std::size_t list, any_rule function, forms_caller call) {
+  field_details& d = table_->details[table_->field_at(list)];
+  d.derive_forms = function;
+  d.call_forms = call;
+}
+
 }  // namespace detail
 }  // namespace troupe

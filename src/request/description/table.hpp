@@ -59,6 +59,8 @@ struct field_details {
   bool may_repeat = false;             ///< written, and an element may have several indices
   bool in_host_memory = false;
   int ordered_as = -1;  ///< field, a tensor, whose order of dimensions it gets if omitted
+  detail::any_rule derive_forms = nullptr;  ///< of a list that is omitted
+  detail::forms_caller call_forms = nullptr;
   struct bounds {
     double least = 0;
     double most = 0;

@@ -26,8 +26,7 @@ constexpr std::size_t most_bytes = 4096;
 std::vector<wire::byte_range> all_that(std::span<const wire::operand> operands, access role) {
   std::vector<wire::byte_range> ranges;
   for (const wire::operand& o : operands) {
-    const std::uint64_t buffer = std::uint64_t{o.buffer} << 1 | static_cast<std::uint64_t>(o.space);
-    if (o.role == role) ranges.push_back({buffer, o.begin, o.end});
+    if (o.role == role) ranges.push_back({o.buffer_key(), o.begin, o.end});
   }
   wire::join(ranges);
   return ranges;
@@ -42,9 +41,8 @@ bool is_repeatable(std::span<const wire::operand> operands) {
     if (written.role == access::read || written.begin == written.end) return false;
     return written.role == access::update ||
            std::ranges::any_of(operands, [&](const wire::operand& read) {
-             return read.role == access::read && read.space == written.space &&
-                    read.buffer == written.buffer && read.begin < written.end &&
-                    written.begin < read.end;
+             return read.role == access::read && read.buffer_key() == written.buffer_key() &&
+                    read.begin < written.end && written.begin < read.end;
            });
   });
 }

@@ -36,7 +36,8 @@ class request_storage {
     return storage_.get();
   }
   void clear() noexcept {
-    if (type_ != nullptr) type_->destroy(type_->context, storage_.get());
+    if (type_ == nullptr) return;
+    type_->destroy(type_->context, storage_.get());
     type_ = nullptr;
   }
   [[nodiscard]] void* get() const noexcept { return storage_.get(); }
@@ -57,9 +58,8 @@ class request_storage {
 struct decoded_request {
   request_storage request;
   std::vector<wire::operand> operands;
-  bool repeatable = false;  ///< touches much memory: others read meanwhile
-  bool large =
-      false;  ///< touches so much memory that another thread should read the mailbox meanwhile
+  bool repeatable = false;  ///< reads nothing that it writes
+  bool large = false;       ///< takes so long that another thread should read the mailbox meanwhile
 
   /// \errors `protocol_violation`, and those of the request's validation: then the entry is unused
   [[nodiscard]] result<void> decode(const operation& what, std::span<const std::byte> bytes,

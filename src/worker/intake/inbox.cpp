@@ -100,7 +100,7 @@ void inbox::read(std::uint64_t entry, const operation_table& operations,
   to.lane = lane % wire::max_lanes;
   to.ticket = header.ticket;
   to.deadline_ns = header.deadline_ns;
-  to.memory_version = header.memory_version;
+  to.sequence = header.sequence;
   // Acquire: if the program has opened it already, its stores for the request are visible.
   to.held = header.held.load(std::memory_order_acquire);
   to.mark = header.mark;
@@ -111,9 +111,11 @@ void inbox::read(std::uint64_t entry, const operation_table& operations,
   const std::uint64_t spill = header.spill_offset;
   std::atomic_signal_fence(std::memory_order_seq_cst);  // the compiler must not read it again
   to.release_request();
-  to.own.clear();  // a refused request uses no buffers
   if (to.op == nullptr || to.op->type->id != id) to.op = operations.find(id);
-  const auto refuse = [&](error why) { to.refused = std::move(why); };
+  const auto refuse = [&](error why) {
+    to.own.clear();  // a refused request uses no buffers
+    to.refused = std::move(why);
+  };
   if (named != slot || lane != to.lane) {
     return refuse(
         {.code = errc::protocol_violation,

@@ -50,6 +50,10 @@ class inbox {
   [[nodiscard]] bool alone(std::uint16_t slot) const noexcept {
     return header_of(slot).alone.load(std::memory_order_relaxed) != 0;
   }
+  /// See `engine::set_memory_version`.
+  [[nodiscard]] std::uint64_t memory_version(std::uint16_t slot) const noexcept {
+    return header_of(slot).memory_version;
+  }
   /// True while the request waits for `mailbox::open`. Acquire: the program's stores before it
   /// opened the request are visible once this is false.
   [[nodiscard]] bool closed(std::uint16_t slot) const noexcept {

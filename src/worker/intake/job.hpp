@@ -19,7 +19,7 @@ struct job {
   std::uint64_t ticket = 0;
   std::uint64_t place = 0;  ///< in its lane, from 1
   std::int64_t deadline_ns = 0;
-  std::uint64_t memory_version = 0;  ///< see `engine::set_memory_version`
+  std::uint64_t sequence = 0;  ///< see `lane_context::sequence`
   const operation* op = nullptr;
   std::uint16_t slot = 0;
   std::uint8_t lane = 0;

@@ -7,7 +7,7 @@
 #include <troupe/fault/inject.hpp>
 #include <troupe/fault/spin_until.hpp>
 #include <troupe/lane/launch.hpp>
-#include <troupe/lane/map.hpp>
+#include <troupe/lane/mapping.hpp>
 #include <troupe/lane/marker.hpp>
 
 #include <fmt/format.h>
@@ -42,7 +42,7 @@ void spin(std::int64_t at_most_ns, Ended ended) {
 }
 // Sets the begun flag each time that it is called.
 bool given_back(const void* request) {
-  const auto& r = *static_cast<const lane::map*>(request);
+  const auto& r = *static_cast<const lane::mapping*>(request);
   // Release: a thread that sees it sees the outputs of earlier requests.
   std::atomic_ref(*r.begun.data<std::uint32_t>()).store(1, std::memory_order_release);
   return std::atomic_ref(*r.ended.data<std::uint32_t>()).load(std::memory_order_acquire) != 0;
@@ -50,10 +50,10 @@ bool given_back(const void* request) {
 
 // Success means that the program may have written it.
 result<void> mapped(const void* request) {
-  const auto& r = *static_cast<const lane::map*>(request);
+  const auto& r = *static_cast<const lane::mapping*>(request);
   const std::uint32_t how =
       std::atomic_ref(*r.ended.data<std::uint32_t>()).load(std::memory_order_relaxed);
-  if (how != lane::map::withdrawn) return {};
+  if (how != lane::mapping::withdrawn) return {};
   return error{.code = errc::cancelled,
                .message = "the mapping was withdrawn before the program got it"};
 }
@@ -120,7 +120,7 @@ void add_built_in(operation_table& operations, bool fault_injection) {
   operations.add(&mark, effort::by_size);
   operations.add(&launch_nothing, effort::by_size);
   operations.insert(
-      {.type = &request_type_of<lane::map>(),
+      {.type = &request_type_of<lane::mapping>(),
        .run = [](void*, const void* r, lane_context&, std::byte*) { return mapped(r); },
        .ready = &given_back});
   if (!fault_injection) return;

@@ -17,13 +17,14 @@ result<std::unique_ptr<engine>> engine::bring_up(const config& c) {
   operation_table all;
   std::string part;
   if (!c.plugin.empty()) {
-    const wire::address_range& memory = c.ranges[static_cast<std::size_t>(memory_space::device)];
+    const wire::address_range& memory = c.ranges[wire::device_pool];
     auto loaded = load_backend(c.plugin,
                                {.device = c.device,
                                 .memory_base = memory.base,
                                 .memory_bytes = memory.mapped_bytes,
                                 .in_program = !c.in_process,
-                                .blobs = c.blobs},
+                                .blobs = c.blobs,
+                                .methods = c.methods},
                                c.libraries, all);
     if (!loaded) return std::move(loaded).error();
     made->accelerator_ = std::move(loaded->accelerator);
@@ -45,10 +46,12 @@ namespace {
 /// The lane for the warm-up of a backend whose calls return when the work is done.
 class plain_lane final : public lane_context {
  public:
-  explicit plain_lane(std::shared_ptr<kept_blobs> blobs) noexcept : blobs_(std::move(blobs)) {}
+  plain_lane(std::shared_ptr<kept_blobs> blobs, library_methods methods) noexcept
+      : blobs_(std::move(blobs)), methods_(methods) {}
 
   [[nodiscard]] int lane() const noexcept override { return 0; }
   [[nodiscard]] std::shared_ptr<kept_blobs> blobs() const override { return blobs_; }
+  [[nodiscard]] library_methods methods() const noexcept override { return methods_; }
   [[nodiscard]] result<std::span<std::byte>> workspace(std::size_t bytes) override {
     return workspace_.take(bytes);
   }
@@ -58,6 +61,7 @@ class plain_lane final : public lane_context {
 
  private:
   std::shared_ptr<kept_blobs> blobs_;
+  library_methods methods_;
   detail::scratch workspace_;
   detail::scratch host_room_;
 };
@@ -79,7 +83,7 @@ result<void> engine::warm_up(bool warm) {
   std::vector<warm_up_lane*> all = own;
   all.insert(all.end(), library_warm_ups_.begin(), library_warm_ups_.end());
   if (!accelerator_) {
-    plain_lane lane(config_.blobs);
+    plain_lane lane(config_.blobs, config_.methods);
     return run(all, lane);
   }
   for (std::size_t number = 0; number < (warm ? warm_lanes : 1); ++number) {
@@ -93,44 +97,45 @@ result<void> engine::warm_up(bool warm) {
   return {};
 }
 
-result<void> engine::check_range(memory_space space, std::uint64_t offset,
+result<void> engine::check_range(wire::pool_number pool, std::uint64_t offset,
                                  std::uint64_t bytes) const {
-  const std::uint64_t all = config_.ranges[static_cast<std::size_t>(space)].mapped_bytes;
-  if (offset <= all && bytes <= all - offset) return {};
+  const auto& [base, all] = config_.ranges[pool];
+  if (base != nullptr && offset <= all && bytes <= all - offset) return {};
   return error{.code = errc::protocol_violation,
-               .message = fmt::format("{} bytes at {} of {}", bytes, offset, all)};
+               .message = fmt::format("{} bytes at {} of memory pool {}, which has {}", bytes,
+                                      offset, pool, all)};
 }
 
-result<void> engine::map(memory_space space, std::uint64_t offset, std::uint64_t bytes,
+result<void> engine::map(wire::pool_number pool, std::uint64_t offset, std::uint64_t bytes,
                          const os::unique_fd& memory) {
-  if (auto within = check_range(space, offset, bytes); !within) return within;
-  if (space == memory_space::device && accelerator_) {
-    return accelerator_->map(at(space, offset), bytes, memory.get());
+  if (auto within = check_range(pool, offset, bytes); !within) return within;
+  if (pool == wire::device_pool && accelerator_) {
+    return accelerator_->map(at(pool, offset), bytes, memory.get());
   }
   if (!config_.in_process) return {};
   if (auto whole = os::check_received(memory, bytes); !whole) return whole;
-  auto reserved = os::reserve(at(space, offset), bytes);
+  auto reserved = os::reserve(at(pool, offset), bytes);
   if (!reserved) return std::move(reserved).error();
-  auto mapped = os::map_over(memory, bytes, os::protection::read_write, at(space, offset));
+  auto mapped = os::map_over(memory, bytes, os::protection::read_write, at(pool, offset));
   // A process that an operation has forked may outlive its worker, and write after the program has
   // given the memory to another owner.
-  if (mapped) mapped = os::keep_from_children(at(space, offset), bytes);
+  if (mapped) mapped = os::keep_from_children(at(pool, offset), bytes);
   if (mapped) reserved->release();
   return mapped;
 }
 
-result<void> engine::unmap(memory_space space, std::uint64_t offset, std::uint64_t bytes) {
-  if (auto within = check_range(space, offset, bytes); !within) return within;
-  if (space == memory_space::device && accelerator_) {
-    return accelerator_->unmap(at(space, offset), bytes);
+result<void> engine::unmap(wire::pool_number pool, std::uint64_t offset, std::uint64_t bytes) {
+  if (auto within = check_range(pool, offset, bytes); !within) return within;
+  if (pool == wire::device_pool && accelerator_) {
+    return accelerator_->unmap(at(pool, offset), bytes);
   }
   return error{.code = errc::protocol_violation, .message = "this memory must not be unmapped"};
 }
 
 result<void> engine::share_up_to(std::uint64_t end) {
-  if (auto within = check_range(memory_space::host, 0, end); !within) return within;
+  if (auto within = check_range(wire::host_pool, 0, end); !within) return within;
   if (end <= shared_end_ || !accelerator_) return {};
-  auto shared = accelerator_->share(at(memory_space::host, shared_end_), end - shared_end_);
+  auto shared = accelerator_->share(at(wire::host_pool, shared_end_), end - shared_end_);
   if (shared) shared_end_ = end;
   return shared;
 }
@@ -140,8 +145,8 @@ result<void> engine::share(std::byte* at, std::uint64_t bytes) {
 }
 
 result<void> engine::protect(std::uint64_t offset, std::uint64_t bytes, bool read_only) {
-  if (auto within = check_range(memory_space::device, offset, bytes); !within) return within;
-  std::byte* const where = at(memory_space::device, offset);
+  if (auto within = check_range(wire::device_pool, offset, bytes); !within) return within;
+  std::byte* const where = at(wire::device_pool, offset);
   if (accelerator_) return accelerator_->protect(where, bytes, read_only);
   return os::protect(where, bytes, read_only ? os::protection::read : os::protection::read_write);
 }

@@ -33,6 +33,7 @@ class engine {
     bool in_process = true;
     void (*add_own)(operation_table&) = nullptr;
     std::vector<std::string> user_plugins{};  ///< absolute paths
+    library_methods methods{};
     std::shared_ptr<kept_blobs> blobs{};
   };
 
@@ -41,17 +42,18 @@ class engine {
   [[nodiscard]] static result<std::unique_ptr<engine>> bring_up(const config& c);
 
   /// Maps a piece of memory at its place.
-  [[nodiscard]] result<void> map(memory_space space, std::uint64_t offset, std::uint64_t bytes,
+  [[nodiscard]] result<void> map(wire::pool_number pool, std::uint64_t offset, std::uint64_t bytes,
                                  const os::unique_fd& memory);
-  [[nodiscard]] result<void> unmap(memory_space space, std::uint64_t offset, std::uint64_t bytes);
+  [[nodiscard]] result<void> unmap(wire::pool_number pool, std::uint64_t offset,
+                                   std::uint64_t bytes);
   /// Makes host memory accessible to the accelerator, from the end of the last call up to `end`.
   [[nodiscard]] result<void> share_up_to(std::uint64_t end);
   /// Makes memory outside of the ranges accessible to the accelerator.
   [[nodiscard]] result<void> share(std::byte* at, std::uint64_t bytes);
   [[nodiscard]] result<void> protect(std::uint64_t offset, std::uint64_t bytes, bool read_only);
 
-  /// The program counts changes of its memory, and each request names the count that must have been
-  /// applied before it runs.
+  /// The program numbers the changes of its memory, and each request names the number up to which
+  /// they must have been made before it runs.
   void set_memory_version(std::uint64_t version) noexcept {
     // Release: a thread that sees the number may use the mappings made before.
     memory_version_.store(version, std::memory_order_release);
@@ -62,6 +64,7 @@ class engine {
 
   [[nodiscard]] const wire::address_ranges& ranges() const noexcept { return config_.ranges; }
   [[nodiscard]] const std::shared_ptr<kept_blobs>& blobs() const noexcept { return config_.blobs; }
+  [[nodiscard]] library_methods methods() const noexcept { return config_.methods; }
   [[nodiscard]] const operation_table& operations() const noexcept { return operations_; }
   /// The libraries whose plugins cannot be loaded.
   [[nodiscard]] const std::vector<missing_library>& missing() const noexcept { return missing_; }
@@ -81,10 +84,10 @@ class engine {
 
  private:
   explicit engine(config c) : config_(std::move(c)) {}
-  [[nodiscard]] std::byte* at(memory_space space, std::uint64_t offset) const noexcept {
-    return config_.ranges[static_cast<std::size_t>(space)].base + offset;
+  [[nodiscard]] std::byte* at(wire::pool_number pool, std::uint64_t offset) const noexcept {
+    return config_.ranges[pool].base + offset;
   }
-  [[nodiscard]] result<void> check_range(memory_space space, std::uint64_t offset,
+  [[nodiscard]] result<void> check_range(wire::pool_number pool, std::uint64_t offset,
                                          std::uint64_t bytes) const;
 
   config config_;

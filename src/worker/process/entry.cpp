@@ -239,11 +239,12 @@ class worker_process {
         .in_process = true,
         .add_own = add_,
         .user_plugins = wire::listed_paths(message.plugins),
+        .methods = methods_by_environment(message.methods),
         .blobs = std::make_shared<worker::blob_keeper>(
             *std::move(blobs), worker::blob_keeper::kept_in::memory_and_folder)};
-    for (std::size_t space = 0; space < config.ranges.size(); ++space) {
-      const wire::shared_range& range = message.ranges[space];
-      config.ranges[space] = {reinterpret_cast<std::byte*>(range.base), range.bytes};
+    for (std::size_t pool = 0; pool < config.ranges.size(); ++pool) {
+      const wire::shared_range& range = message.ranges[pool];
+      config.ranges[pool] = {reinterpret_cast<std::byte*>(range.base), range.bytes};
     }
     auto backend = worker::engine::bring_up(config);
     if (!backend) return std::move(backend).error();
@@ -293,17 +294,18 @@ class worker_process {
   result<void> change_memory(const wire::memory_message& message,
                              std::vector<os::unique_fd>& descriptors) {
     const bool maps = message.kind == wire::control::map;
-    if (backend() == nullptr || message.space > 1 || descriptors.size() != (maps ? 1 : 0)) {
+    if (backend() == nullptr || message.pool >= wire::pool_count ||
+        descriptors.size() != (maps ? 1 : 0)) {
       return error{.code = errc::protocol_violation,
-                   .message = fmt::format("memory of space {} with {} descriptors", message.space,
+                   .message = fmt::format("memory of pool {} with {} descriptors", message.pool,
                                           descriptors.size())};
     }
-    const auto space = static_cast<memory_space>(message.space);
+    const auto pool = static_cast<wire::pool_number>(message.pool);
     result<void> changed;
     if (maps) {
-      changed = backend()->map(space, message.offset, message.bytes, descriptors[0]);
+      changed = backend()->map(pool, message.offset, message.bytes, descriptors[0]);
     } else if (message.kind == wire::control::unmap) {
-      changed = backend()->unmap(space, message.offset, message.bytes);
+      changed = backend()->unmap(pool, message.offset, message.bytes);
     } else {
       changed = backend()->share_up_to(message.bytes);
     }

@@ -72,7 +72,8 @@ worker_runtime::worker_runtime(const parts& p, inbox requests, std::unique_ptr<e
                                                                .worker = p.worker,
                                                                .threads = p.lane_threads,
                                                                .in_process = p.in_process,
-                                                               .blobs = engine_->blobs()});
+                                                               .blobs = engine_->blobs(),
+                                                               .methods = engine_->methods()});
   }
 }
 

@@ -210,7 +210,8 @@ bool stream_lanes::may_submit(job& j) {
   if (!is_prepared(j, parts_.requests, parts_.blobs)) return false;
   if (j.held == wire::hold::until_opened && parts_.requests.closed(j.slot)) return false;
   // Its memory is not mapped yet. Hold it here, so that other lanes go on.
-  if (!j.refused && parts_.memory_version.load(std::memory_order_acquire) < j.memory_version) {
+  if (!j.refused && parts_.memory_version.load(std::memory_order_acquire) <
+                        parts_.requests.memory_version(j.slot)) {
     return false;
   }
   for (std::uint32_t lanes = j.waits.lanes; lanes != 0; lanes &= lanes - 1) {

@@ -40,6 +40,7 @@ result<void> call_executor(const job& j, lane_context& lane, outbox& answers,
   running.ticket = j.ticket;
   running.active = true;
   answers.calls(j);
+  lane.set_sequence(j.sequence);
   if (stamps != nullptr) [[unlikely]] {
     stamps->turn = j.turn.count();
     stamps->called = now_ns();

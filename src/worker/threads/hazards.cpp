@@ -9,17 +9,14 @@ std::span<const wire::operand> hazard_tracker::merged(std::span<const wire::oper
   ranges_.clear();
   for (const wire::operand& o : operands) {
     const std::uint64_t writes = o.role == access::read ? 0 : 1;
-    ranges_.push_back(
-        {.buffer = std::uint64_t{o.buffer} << 2 | static_cast<std::uint64_t>(o.space) << 1 | writes,
-         .begin = o.begin,
-         .end = o.end});
+    ranges_.push_back({.buffer = o.buffer_key() << 1 | writes, .begin = o.begin, .end = o.end});
   }
   wire::join(ranges_);
   wire::coarsen(ranges_, most_apart);
   merged_.clear();
   for (const wire::byte_range& r : ranges_) {
-    merged_.push_back({.buffer = static_cast<std::uint32_t>(r.buffer >> 2),
-                       .space = static_cast<memory_space>(r.buffer >> 1 & 1),
+    merged_.push_back({.buffer = static_cast<std::uint32_t>(r.buffer >> 9),
+                       .pool = static_cast<wire::pool_number>(r.buffer >> 1),
                        .role = (r.buffer & 1) != 0 ? access::write : access::read,
                        .begin = r.begin,
                        .end = r.end});
@@ -35,7 +32,7 @@ void hazard_tracker::admit(int lane, std::uint64_t place, std::span<const wire::
     operands = merged(operands);
   for (const wire::operand& o : operands) {
     if (o.begin == o.end) continue;
-    auto& buffers = uses_[static_cast<std::size_t>(o.space)];
+    auto& buffers = uses_[o.pool];
     if (o.buffer >= buffers.size()) buffers.resize(o.buffer + 1);
     std::vector<use>& uses = buffers[o.buffer];
     const bool writes = o.role != access::read;

@@ -72,8 +72,8 @@ class hazard_tracker {
   [[nodiscard]] std::span<const wire::operand> merged(std::span<const wire::operand> operands);
 
   const completed_counts& completed_;
-  std::array<std::vector<std::vector<use>>, 2> uses_;  // by space and buffer
-  std::vector<wire::byte_range> ranges_;               // of `merged`, as is its result
+  std::array<std::vector<std::vector<use>>, wire::pool_count> uses_;  // by pool and buffer
+  std::vector<wire::byte_range> ranges_;  // of `merged`, as is its result
   std::vector<wire::operand> merged_;
 };
 

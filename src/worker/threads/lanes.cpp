@@ -28,8 +28,8 @@ constexpr int longest_pause = 4;
 }  // namespace
 
 struct threaded_lanes::lane_state final : lane_context {
-  lane_state(int number, std::shared_ptr<kept_blobs> blobs) noexcept
-      : number_(number), blobs_(std::move(blobs)) {}
+  lane_state(int number, const parts& p) noexcept
+      : number_(number), blobs_(p.blobs), methods_(p.methods) {}
 
   [[nodiscard]] int lane() const noexcept override { return number_; }
   [[nodiscard]] result<std::span<std::byte>> workspace(std::size_t bytes) override {
@@ -39,10 +39,12 @@ struct threaded_lanes::lane_state final : lane_context {
     return host_room_.take(bytes);
   }
   [[nodiscard]] std::shared_ptr<kept_blobs> blobs() const override { return blobs_; }
+  [[nodiscard]] library_methods methods() const noexcept override { return methods_; }
 
  private:
   int number_;
   std::shared_ptr<kept_blobs> blobs_;
+  library_methods methods_;
   detail::scratch workspace_;
   detail::scratch host_room_;
 };
@@ -50,7 +52,7 @@ struct threaded_lanes::lane_state final : lane_context {
 threaded_lanes::threaded_lanes(const parts& p) : parts_(p), hazards_(completed_) {
   jobs_.resize(p.requests.capacity());
   for (int i = 0; i < wire::max_lanes; ++i) {
-    lanes_[static_cast<std::size_t>(i)] = std::make_unique<lane_state>(i, p.blobs);
+    lanes_[static_cast<std::size_t>(i)] = std::make_unique<lane_state>(i, p);
   }
   try {
     for (int i = 0; i < p.threads; ++i)

@@ -48,6 +48,7 @@ class threaded_lanes final : public lane_runner {
     int threads = 2;
     bool in_process = true;  ///< a process of its own: keeps crash reports
     std::shared_ptr<kept_blobs> blobs{};
+    library_methods methods{};
   };
 
   explicit threaded_lanes(const parts& p);

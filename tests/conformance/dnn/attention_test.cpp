@@ -71,7 +71,7 @@ TEST(DnnAttentionForward, IsTheDefinitionsForEveryTypeAndLayout) {
 TEST(DnnAttentionForward, IsTheDefinitionsForEveryOption) {
   for (const dtype type : attention_types) {
     const attention_case base{.type = type, .h = 6, .h_k = 2, .h_v = 2, .s_q = 70, .s_kv = 150};
-    std::vector<attention_case> all(18, base);
+    std::vector<attention_case> all(19, base);
     all[1].h_k = all[1].h_v = 1;
     all[2].h_k = 3;
     all[3].right = 0;
@@ -104,6 +104,8 @@ TEST(DnnAttentionForward, IsTheDefinitionsForEveryOption) {
     all[17].s_kv = 70;
     all[17].right = 0;
     all[17].diagonal = dnn::diagonal::bottom_right;
+    all[18].s_q = all[18].s_kv = 1;
+    all[18].bias = std::array{true, true};
     for (const attention_case& c : all)
       check_forward(c);
   }
@@ -349,8 +351,8 @@ void check_dropout(dtype type) {
     attention_stage stage(s, c);
     s.fill(*stage.v, 1.0);
     auto r = stage.forward();
-    r.seed = seed;
-    r.offset = offset;
+    r.dropout.seed = seed;
+    r.dropout.offset = offset;
     std::vector<bool> kept;
     if (!s.run_if_offered(r)) return kept;
     for (const number o : s.elements_now(*stage.o)) {

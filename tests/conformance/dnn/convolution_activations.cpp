@@ -40,7 +40,8 @@ TEST_P(DnnConvolutionActivations, FollowBiasAndResidual) {
                                                                  : 1.5,
                                .z = z,
                                .bias = true,
-                               .activation = static_cast<dnn::activation>(kind)};
+                               .activation = static_cast<dnn::activation>(kind),
+                               .keeps_layouts = z == added_image::another};
       run_forward(c);
       if (!types.forward_only) run_transposed(c);
       if (HasFailure()) return;

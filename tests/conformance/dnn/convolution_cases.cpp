@@ -97,6 +97,7 @@ void take_geometry(R& r, const convolution_case& c) {
   r.math = c.math;
   // Nothing else is stated to be the same on every run, but all of it has to be right.
   r.deterministic = c.n % 2 == 0;
+  r.tuning = c.tuning;
 }
 template <class R>
 void take_activation(R& r, const convolution_case& c) {
@@ -156,6 +157,7 @@ void expect_convolved(scene& s, const convolution_case& c, const test_tensor& go
 template <class R, class Sums>
 void run_with_epilogue(const convolution_case& c, scene& s, R r, const numbers& extents,
                        std::int64_t terms, Sums sums) {
+  if (c.keeps_layouts) s.keep_layouts();
   auto& y = image_tensor(s, c.types.y, extents, c.order);
   std::vector<number> z;
   if (c.z == added_image::another) {

@@ -63,6 +63,8 @@ struct convolution_case {
   bool bias = false;
   dnn::activation activation = dnn::activation::none;
   dnn::math_mode math = dnn::math_mode::strict;
+  dnn::tuning tuning = dnn::tuning::heuristic;
+  bool keeps_layouts = false;  ///< forward and transposed: operands lie as `order` says
 
   [[nodiscard]] std::size_t space() const noexcept { return in.size(); }
   /// The number of a list in a dimension of space.

@@ -162,6 +162,31 @@ TEST_P(DnnConvolutionTo, TakesEdgesOfSpace) {
   }
 }
 
+// A library may have one kernel for these, which stores several numbers at once.
+TEST(DnnConvolution, TakesGroupsOfFewNarrowChannels) {
+  for (const dtype type : {dtype::f16, dtype::bf16}) {
+    for (int variant = 0; variant < 8; ++variant) {
+      run_forward(
+          {.types = {type, type, type},
+           .n = (variant & 1) != 0 ? 1 : 2,  // deterministic: 2
+           .channels = 2,
+           .responses = 4,
+           .groups = 3,
+           .in = {5},
+           .filter = {4},
+           .stride = {2},
+           .padding = {2},
+           .order = (variant & 2) != 0 ? image_order::channels_last : image_order::channels_first,
+           .alpha = 0.75,
+           .bias = true,
+           .activation = dnn::activation::gelu_tanh,
+           .tuning = (variant & 4) != 0 ? dnn::tuning::timed : dnn::tuning::heuristic,
+           .keeps_layouts = true});
+      if (HasFailure()) return;
+    }
+  }
+}
+
 TEST(DnnConvolution, TakesTf32) {
   for (const run_function run :
        {run_forward, run_backward_data, run_backward_filter, run_transposed}) {

@@ -157,6 +157,24 @@ TEST(DnnGraph, ConvolvesScalesAndActivates) {
   }
 }
 
+// All rows begin at multiples of 16 bytes, so that the order alone may keep a plan from them.
+TEST(DnnGraph, ConvolvesImagesWithTheChannelsFirst) {
+  const auto what = computation::of(3, [](std::span<const node> x) {
+    return relu(convolution(x[0], x[1], {.stride = {1, 2}, .padding = {1, 3}}) + x[2]);
+  });
+  for (const dtype type : {dtype::f16, dtype::bf16}) {
+    for (const graph_engine engine : engines) {
+      scene s;
+      s.keep_layouts();
+      auto& x = s.tensor(type, {2, 8, 6, 16}, {768, 96, 16, 1});
+      auto& w = s.tensor(type, {16, 8, 3, 8}, {192, 24, 8, 1});
+      auto& shift = s.tensor(type, {16, 1, 1}, {1, 1, 1});
+      auto& y = s.tensor(type, {2, 16, 6, 8}, {768, 48, 8, 1});
+      if (!check(s, what, {&x, &w, &shift}, {&y}, {.engine = engine})) return;
+    }
+  }
+}
+
 /// A random epilogue of a product, among all that a plan may have.
 node next_of(std::mt19937_64& random, const node& y, std::span<const node> x) {
   const node& other = x[2 + random() % 3];  // along rows, along columns, of all elements

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <iostream>
 #include <optional>
@@ -21,12 +20,12 @@ using elementwise::value;
 using namespace elementwise_reference;
 
 /// A device whose kernels are run in one way only.
-device device_that(troupe::system& s, std::int32_t ordinal, const char* kernels) {
-  ::setenv("TROUPE_ELEMENTWISE", kernels, 1);
-  device made = s.device(
-      ordinal, {.backend = backend_kind::cuda, .gpu = gpu_choice::number(0), .standby = false});
+device device_that(troupe::system& s, std::int32_t ordinal, elementwise_method kernels) {
+  device made = s.device(ordinal, {.backend = backend_kind::cuda,
+                                   .gpu = gpu_choice::number(0),
+                                   .standby = false,
+                                   .methods = {.elementwise = kernels}});
   EXPECT_TRUE(made.wait_until_ready());
-  ::unsetenv("TROUPE_ELEMENTWISE");
   return made;
 }
 
@@ -34,8 +33,8 @@ class ElementwiseBits : public testing::Test {
  protected:
   void SetUp() override {
     if (!elementwise_reference::on_gpu()) GTEST_SKIP() << "only of a GPU";
-    interpreted_.emplace(device_that(system_, 0, "interpreted"));
-    compiled_.emplace(device_that(system_, 1, "compiled"));
+    interpreted_.emplace(device_that(system_, 0, elementwise_method::interpreted));
+    compiled_.emplace(device_that(system_, 1, elementwise_method::compiled));
   }
 
   struct operand {

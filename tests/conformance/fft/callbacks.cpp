@@ -29,7 +29,7 @@ class FftCallbacks : public testing::Test {
     if (its == nullptr || !its->description().architecture.starts_with("sm_")) {
       GTEST_SKIP() << "only of a GPU";
     }
-    device_.emplace(made_with("callbacks"));
+    device_.emplace(made_with(elementwise_method::callbacks));
     runner_ = make_runner_on(*device_);
     ASSERT_NE(runner_, nullptr);
   }
@@ -39,13 +39,12 @@ class FftCallbacks : public testing::Test {
       EXPECT_EQ(device_->generation(), 1u) << "a request has ended its worker";
     }
   }
-  /// A device whose worker runs functions as TROUPE_ELEMENTWISE says.
-  device made_with(const char* policy) {
-    if (policy != nullptr) ::setenv("TROUPE_ELEMENTWISE", policy, 1);
-    device made = system_.device(
-        next_++, {.backend = backend_kind::cuda, .gpu = gpu_choice::number(0), .standby = false});
+  device made_with(elementwise_method functions) {
+    device made = system_.device(next_++, {.backend = backend_kind::cuda,
+                                           .gpu = gpu_choice::number(0),
+                                           .standby = false,
+                                           .methods = {.elementwise = functions}});
     EXPECT_TRUE(made.wait_until_ready());
-    ::unsetenv("TROUPE_ELEMENTWISE");
     return made;
   }
   void expect(const functional_case& f) {
@@ -236,7 +235,7 @@ TEST_F(FftCallbacks, AreGivenWhatTheirOwnRequestSays) {
 
 // Results are right while passes serve, when both ways take turns, and after that.
 TEST_F(FftCallbacks, TakeOverFromPasses) {
-  device usual = made_with(nullptr);
+  device usual = made_with(elementwise_method::automatic);
   constexpr std::size_t count = 4;
   many_requests all(usual, count);
   const auto end = steady_clock::now() + std::chrono::seconds(5);

@@ -109,6 +109,24 @@ TEST(SparseSpmv, MultipliesRowsOfAnyLength) {
   });
 }
 
+TEST(SparseSpmv, MultipliesMoreElementsThanPlaces) {
+  for (const sparse_format format : {sparse_format::csr, sparse_format::csc, sparse_format::coo}) {
+    for (const dtype type : sparse_types) {
+      scene s;
+      const sparse_shape shape{format, type, dtype::i32, 2, 1};
+      s.name(case_name(shape, "spmv, more elements than places"));
+      const test_sparse a = sparse_of(s, shape, {{0, 0}, {0, 0}, {1, 0}});
+      auto& x = s.vector(type, 1);
+      auto& y = s.vector(type, 2);
+      s.fill(y, std::numeric_limits<double>::quiet_NaN());
+      s.run(sparse::spmv{.a = a.a, .x = x.view, .y = y.view});
+      constexpr auto op = blas::storage_op::none;
+      s.expect(y, expected_of(a, op, x.before(), y.before(), 1, 0),
+               bound_of(a, op, x.before(), y.before(), 1, 0), a.most_terms(), computed_in(type));
+    }
+  }
+}
+
 TEST(SparseSpmv, LooksAtNothingWhereAlphaIsZero) {
   for (const sparse_format format : sparse_formats) {
     for (const dtype type : sparse_types) {

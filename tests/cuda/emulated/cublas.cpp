@@ -93,4 +93,35 @@ cublasStatus_t cublasGemmEx_64(cublasHandle_t handle, cublasOperation_t op_a,
   return cublasGemmStridedBatchedEx_64(handle, op_a, op_b, m, n, k, alpha, a, in_a, lda, 0, b, in_b,
                                        ldb, 0, beta, c, out, ldc, 0, 1, compute, kernel);
 }
+cublasStatus_t cublasGemmBatchedEx_64(cublasHandle_t handle, cublasOperation_t op_a,
+                                      cublasOperation_t op_b, int64_t m, int64_t n, int64_t k,
+                                      const void* alpha, const void* const a[], cudaDataType in_a,
+                                      int64_t lda, const void* const b[], cudaDataType in_b,
+                                      int64_t ldb, const void* beta, void* const c[],
+                                      cudaDataType out, int64_t ldc, int64_t count,
+                                      cublasComputeType_t compute, cublasGemmAlgo_t kernel) {
+  for (int64_t i = 0; i < count; ++i)
+    (void)cublasGemmEx_64(handle, op_a, op_b, m, n, k, alpha, a[i], in_a, lda, b[i], in_b, ldb,
+                          beta, c[i], out, ldc, compute, kernel);
+  ++troupe::emulated_cublas::seen().lists;
+  return CUBLAS_STATUS_SUCCESS;
+}
+// Factors of f32.
+cublasStatus_t cublasGemmGroupedBatchedEx_64(
+    cublasHandle_t handle, const cublasOperation_t op_a[], const cublasOperation_t op_b[],
+    const int64_t m[], const int64_t n[], const int64_t k[], const void* alpha,
+    const void* const a[], cudaDataType_t in_a, const int64_t lda[], const void* const b[],
+    cudaDataType_t in_b, const int64_t ldb[], const void* beta, void* const c[], cudaDataType_t out,
+    const int64_t ldc[], int64_t groups, const int64_t sizes[], cublasComputeType_t compute) {
+  int64_t at = 0;
+  for (int64_t g = 0; g < groups; ++g) {
+    for (const int64_t end = at + sizes[g]; at < end; ++at)
+      (void)cublasGemmEx_64(handle, op_a[g], op_b[g], m[g], n[g], k[g],
+                            static_cast<const float*>(alpha) + g, a[at], in_a, lda[g], b[at], in_b,
+                            ldb[g], static_cast<const float*>(beta) + g, c[at], out, ldc[g],
+                            compute, CUBLAS_GEMM_DEFAULT);
+  }
+  ++troupe::emulated_cublas::seen().lists;
+  return CUBLAS_STATUS_SUCCESS;
+}
 }

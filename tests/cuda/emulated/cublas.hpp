@@ -6,7 +6,8 @@
 namespace troupe::emulated_cublas {
 
 struct history {
-  std::uint64_t products = 0;  ///< calls of the Ex routines
+  std::uint64_t products = 0;  ///< products of the Ex routines
+  std::uint64_t lists = 0;     ///< calls with a list of products
 };
 [[nodiscard]] history& seen() noexcept;
 

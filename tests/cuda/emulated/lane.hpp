@@ -55,12 +55,15 @@ class emulated_lane final : public cuda::lane {
   cuda::native_stream stream() const noexcept override { return cuda::native_stream(nullptr); }
   std::shared_ptr<void>& attachment(const void* key) override { return attached_[key]; }
   int multiprocessors() const noexcept override { return 1; }
+  library_methods methods() const noexcept override { return methods_; }
+  void use(library_methods methods) noexcept { methods_ = methods; }
   result<void> outcome_of(int code, std::string_view call) const override {
     if (code == 0) return {};
     return error{.code = errc::library_error, .call = std::string(call), .vendor_code = code};
   }
 
  private:
+  library_methods methods_ = methods_by_environment({});
   guarded_workspace workspace_;
   guarded_workspace host_workspace_;
   std::map<const void*, std::shared_ptr<void>> attached_;

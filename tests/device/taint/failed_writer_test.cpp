@@ -218,7 +218,7 @@ TEST_F(FailedWriter, FailsCopiesMappingsAndFreezing) {
   flag_.set();
   ASSERT_TRUE(ended(std::move(first)));
   expect_caused(failure_of(std::move(copy)), errc::cancelled, "memory.fill");
-  expect_caused(failure_of(gpu_.map(wide, access::read)), errc::cancelled, "memory.fill");
+  expect_caused(failure_of(gpu_.mapped(wide, access::read)), errc::cancelled, "memory.fill");
   expect_caused(failure_of(gpu_.freeze(wide)), errc::cancelled, "memory.fill");
   EXPECT_FALSE(wide.frozen());
 }

@@ -45,13 +45,13 @@ TEST_F(DeviceTurns, AFaultThatNoneOfTheSuspectsHasCausedIsUnexplained) {
   have_two_suspects();
   reap_and_settle();
   for (const int lane : {0, 1}) {
-    EXPECT_EQ(core_->watch().health().unexplained_faults, 0U);
+    EXPECT_EQ(core_->supervision().health().unexplained_faults, 0U);
     have_it_begin({lane});
     environment_.serving()->completes(lane, errc{});
     environment_.time += 200ms;
     turn();
   }
-  const device_health found = core_->watch().health();
+  const device_health found = core_->supervision().health();
   EXPECT_EQ(found.unexplained_faults, 1U);
   const std::string& message = found.last_fault->message;
   EXPECT_NE(message.find("Requests that ended last: model.use #0"), std::string::npos) << message;
@@ -70,7 +70,7 @@ TEST_F(DeviceTurns, AFaultThatASuspectCausesAgainIsExplained) {
   environment_.time += 200ms;
   turn();
   ASSERT_EQ(answer_of(1), errc::device_fault);
-  EXPECT_EQ(core_->watch().health().unexplained_faults, 0U);
+  EXPECT_EQ(core_->supervision().health().unexplained_faults, 0U);
 }
 
 TEST_F(DeviceTurns, AFaultStaysOpenWhereASuspectExpiredInsteadOfRunningAgain) {
@@ -93,14 +93,14 @@ TEST_F(DeviceTurns, AFaultStaysOpenWhereASuspectExpiredInsteadOfRunningAgain) {
   environment_.time += 200ms;
   turn();
   ASSERT_EQ(answer_of(0), errc{});
-  EXPECT_EQ(core_->watch().health().unexplained_faults, 0U);
+  EXPECT_EQ(core_->supervision().health().unexplained_faults, 0U);
 }
 
 TEST_F(DeviceTurns, AFaultWithNothingInFlightIsUnexplained) {
   make({.standby = false, .backoff = {.initial = 0ms}}, true);
   environment_.serving()->loses_its_context();
   turn();
-  EXPECT_EQ(core_->watch().health().unexplained_faults, 1U);
+  EXPECT_EQ(core_->supervision().health().unexplained_faults, 1U);
 }
 
 TEST_F(DeviceTurns, AWorkerThatIsKilledIsNoFaultOfTheDevice) {
@@ -114,7 +114,7 @@ TEST_F(DeviceTurns, AWorkerThatIsKilledIsNoFaultOfTheDevice) {
   environment_.time += 200ms;
   turn();
   ASSERT_EQ(answer_of(0), errc{});
-  EXPECT_EQ(core_->watch().health().unexplained_faults, 0U);
+  EXPECT_EQ(core_->supervision().health().unexplained_faults, 0U);
 }
 
 TEST_F(DeviceTurns, WhatIsPassedOverIsNoSuspect) {
@@ -158,10 +158,10 @@ TEST_F(DeviceTurns, AFaultBelongsToTheGenerationOfTheWorkerThatMetIt) {
   environment_.serving()->ends({.signalled = true, .code = SIGSEGV}, {}, {}, false, true);
   turn();
   have_next_serve();
-  ASSERT_EQ(core_->watch().generation(), 2U);
+  ASSERT_EQ(core_->supervision().generation(), 2U);
   reap_and_settle();
   ASSERT_EQ(answer_of(0), errc::device_fault);
-  EXPECT_EQ(core_->watch().health().last_fault.value_or(error{}).generation, 1U);
+  EXPECT_EQ(core_->supervision().health().last_fault.value_or(error{}).generation, 1U);
 }
 
 TEST_F(DeviceTurns, WhoeverIsAnsweredFindsTheDeviceAsTheAnswerSays) {
@@ -187,7 +187,7 @@ TEST_F(DeviceTurns, WhoeverIsAnsweredFindsTheDeviceAsTheAnswerSays) {
   // Nor does one where the device has stopped.
   have_next_serve();
   send(2, {.quarantine = false});
-  core_->watch().stop({.code = errc::device_stopped});
+  core_->supervision().stop({.code = errc::device_stopped});
   ASSERT_EQ(answer_of(2), errc::device_stopped);
   EXPECT_EQ(seen_[2].health.state, device_state::stopped);
   EXPECT_EQ(seen_[2].worker, std::nullopt);
@@ -224,8 +224,8 @@ TEST_F(DeviceTurns, OnlyWhatADyingWorkerHadBegunIsUndefinedOnceTheDeviceIsGone) 
   have_it_begin({0, 0});  // both are in its queue
   environment_.serving()->ends({.signalled = true, .code = SIGKILL}, {}, {}, false, true);
   turn();
-  ASSERT_EQ(core_->watch().state(), device_state::recovering);
-  core_->watch().stop({.code = errc::device_stopped, .message = "told to"});
+  ASSERT_EQ(core_->supervision().state(), device_state::recovering);
+  core_->supervision().stop({.code = errc::device_stopped, .message = "told to"});
   EXPECT_NE(begun.buffer()->state & buffer_watched, 0U);
   EXPECT_EQ(behind.buffer()->state & buffer_watched, 0U);
 }
@@ -234,7 +234,7 @@ TEST_F(DeviceTurns, ADeviceThatIsGoneIsToldOfNoFaultsAnyMore) {
   make({.standby = false, .restarts = {.restarts = 0}}, true);
   EXPECT_TRUE(source_->awaits_faults);
   lose_worker();
-  ASSERT_EQ(core_->watch().state(), device_state::stopped);
+  ASSERT_EQ(core_->supervision().state(), device_state::stopped);
   EXPECT_FALSE(source_->awaits_faults);
 }
 

@@ -20,14 +20,14 @@ TEST_F(DeviceTurns, ARestartAsOldAsTheWindowCounts) {
   have_next_serve();
   environment_.time += 100ms;
   lose_worker();
-  EXPECT_EQ(core_->watch().state(), device_state::stopped);
+  EXPECT_EQ(core_->supervision().state(), device_state::stopped);
 }
 
 TEST_F(DeviceTurns, AWorkerThatIsKilledFromOutsideCostsNoBudgetAndLongerAndLongerWaits) {
   make({.standby = false, .restarts = {.restarts = 0}, .backoff = {.initial = 10ms}});
   for (const auto wait : {0ms, 10ms, 20ms}) {
     kill_worker();
-    ASSERT_EQ(core_->watch().state(), device_state::recovering);
+    ASSERT_EQ(core_->supervision().state(), device_state::recovering);
     EXPECT_EQ(environment_.next() != nullptr, wait == 0ms);
     environment_.time += wait;
     turn();
@@ -85,7 +85,7 @@ TEST_F(DeviceTurns, WhatALossTurnsOutNotToCostIsGivenBack) {
   lose_worker();
   have_next_serve();
   lose_worker();
-  EXPECT_EQ(core_->watch().state(), device_state::stopped);
+  EXPECT_EQ(core_->supervision().state(), device_state::stopped);
 }
 
 // One of two suspects runs alone and ends its worker again: so it ended the first one, too.
@@ -129,8 +129,8 @@ TEST_F(DeviceTurns, ADeviceThatHasNeverHadAWorkerIsGivenUpSoon) {
     environment_.next()->fails_to_start({.code = errc::device_unavailable});
     turn();
   }
-  EXPECT_EQ(core_->watch().state(), device_state::stopped);
-  EXPECT_EQ(core_->watch().stop_reason().code, errc::device_unavailable);
+  EXPECT_EQ(core_->supervision().state(), device_state::stopped);
+  EXPECT_EQ(core_->supervision().stop_reason().code, errc::device_unavailable);
 }
 
 // Each start takes so long that the budget of 20 in 5 minutes is never spent.
@@ -140,7 +140,8 @@ TEST_F(DeviceTurns, ADeviceWhoseNextWorkersNeverGetReadyStopsWithinSixMinutes) {
   send(0);
   const auto begun = environment_.time;
   std::set<std::uint64_t> starts;
-  while (core_->watch().state() == device_state::recovering && environment_.time - begun < 1h) {
+  while (core_->supervision().state() == device_state::recovering &&
+         environment_.time - begun < 1h) {
     if (environment_.next() != nullptr) starts.insert(environment_.next()->number());
     environment_.time += 1s;
     turn();
@@ -156,10 +157,10 @@ TEST_F(DeviceTurns, ADeviceWhoseNextWorkersNeverGetReadyStopsWithinSixMinutes) {
 TEST_F(DeviceTurns, ADeviceWhoseWorkersEndBeforeTheyAnswerStopsHoweverSlowlyTheyStart) {
   make({.standby = false, .restarts = {.restarts = 20, .window = 60s}});
   send(0);
-  for (int i = 0; i < 10 && core_->watch().state() != device_state::stopped; ++i) {
+  for (int i = 0; i < 10 && core_->supervision().state() != device_state::stopped; ++i) {
     lose_worker();
     if (environment_.next() == nullptr) {
-      environment_.time = core_->watch().next_turn();
+      environment_.time = core_->supervision().next_turn();
       turn();
     }
     if (environment_.next() == nullptr) break;
@@ -177,7 +178,7 @@ TEST_F(DeviceTurns, LossesFarBetweenAreNoFailuresInARow) {
     lose_worker();
     have_next_serve();
   }
-  EXPECT_EQ(core_->watch().state(), device_state::ready);
+  EXPECT_EQ(core_->supervision().state(), device_state::ready);
 }
 
 TEST_F(DeviceTurns, ALostWorkerIsReplacedAtOnceHoweverLongAFailedStandbyIsLeftAlone) {
@@ -199,7 +200,7 @@ TEST_F(DeviceTurns, AStandbyThatFailsNowAndThenIsReplacedEachTime) {
     environment_.time += 101ms;
     turn();
   }
-  EXPECT_EQ(core_->watch().generation(), 1u);
+  EXPECT_EQ(core_->supervision().generation(), 1u);
 }
 
 TEST_F(DeviceTurns, AStandbyThatFailsTooOftenWithinTheWindowIsGivenUpUntilTheNextLoss) {
@@ -235,7 +236,7 @@ TEST_F(DeviceTurns, AStandbyIsStartedThoughTheLostWorkerDoesNotEnd) {
   turn();
   environment_.serving()->loses_its_context();
   turn();
-  environment_.time = core_->watch().next_turn();
+  environment_.time = core_->supervision().next_turn();
   turn();
   const simulated_worker* const standby = environment_.next();
   ASSERT_NE(standby, nullptr);

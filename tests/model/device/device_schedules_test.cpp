@@ -1,4 +1,4 @@
-#include "device/submission/device_core.hpp"
+#include "device/local/local_device.hpp"
 #include "device_simulation.hpp"
 #include "model/schedules.hpp"
 
@@ -57,7 +57,7 @@ class device_schedule {
       backend.description = backend.source->description();
       config_.memory_limit_bytes = 64 << 20;
     }
-    core_ = device_core::create_with(std::move(backend), 0, config_, host_memory(), environment_)
+    core_ = local_device::create_with(std::move(backend), 0, config_, host_memory(), environment_)
                 .value();
     environment_.before_start = [this] { see_activation(); };
     for (any_tensor& b : buffers_) {
@@ -177,8 +177,8 @@ class device_schedule {
       model_->is_answered(id, code, environment_.time);
     };
     const bool taken = core_
-                           ->send(request_type_of<use>(), &request, options,
-                                  static_cast<std::uint8_t>(plan.lane), answer)
+                           ->send(request_type_of<use>(), &request, options, answer,
+                                  {.lane = static_cast<std::uint8_t>(plan.lane)})
                            .has_value();
     note("{} is {}: {}", id, taken ? "sent" : "refused", text_of(plan));
     if (taken) model_->is_sent(id, tickets_++, environment_.time);
@@ -235,25 +235,26 @@ class device_schedule {
 
   void turn() {
     note("turn");
-    core_->watch().take_turn();
+    core_->supervision().take_turn();
     see_activation();
     if (show_) {
-      const auto fault = core_->watch().health().last_fault;
+      const auto fault = core_->supervision().health().last_fault;
       if (fault && fault->message != last_fault_) {
         last_fault_ = fault->message;
         note("the last fault: {}", last_fault_);
       }
     }
     core_->completions().try_poll();
-    model_->turn_is_over(environment_.time, core_->watch().next_turn());
-    if (core_->watch().replayed() != model_->run_again()) {
-      note("run again: {}, and {} by the model", core_->watch().replayed(), model_->run_again());
+    model_->turn_is_over(environment_.time, core_->supervision().next_turn());
+    if (core_->supervision().replayed() != model_->run_again()) {
+      note("run again: {}, and {} by the model", core_->supervision().replayed(),
+           model_->run_again());
     }
   }
 
   void see_activation() {
-    if (!core_ || core_->watch().generation() == generation_) return;
-    generation_ = core_->watch().generation();
+    if (!core_ || core_->supervision().generation() == generation_) return;
+    generation_ = core_->supervision().generation();
     note("generation {}", generation_);
     model_->is_activated(environment_.time);
   }
@@ -329,7 +330,7 @@ class device_schedule {
   void stop() {
     note("stop");
     model_->stops(errc::device_stopped);
-    core_->watch().stop({.code = errc::device_stopped, .message = "told to"});
+    core_->supervision().stop({.code = errc::device_stopped, .message = "told to"});
   }
 
   // However it went, it ends well.
@@ -355,7 +356,7 @@ class device_schedule {
   bool show_;
   device_config config_;
   std::unique_ptr<device_model> model_;
-  std::shared_ptr<device_core> core_;
+  std::shared_ptr<local_device> core_;
   std::array<any_tensor, buffers> buffers_;
   std::vector<use_plan> sent_;
   std::vector<use_plan> guilty_;

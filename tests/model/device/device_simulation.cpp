@@ -1,6 +1,6 @@
 #include "device_simulation.hpp"
 
-#include "device/submission/mailbox.hpp"
+#include "device/mailbox/mailbox.hpp"
 #include "memory/memory_pool.hpp"
 #include "wire/reply.hpp"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "device/submission/device_core.hpp"
+#include "device/local/local_device.hpp"
 #include "device_simulation.hpp"
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ class DeviceTurns : public ::testing::Test {
                 .value();
     chosen_backend backend{.plugin = "simulated", .description = {.name = "simulated"}};
     if (own_memory) backend.source = source_;
-    core_ = device_core::create_with(std::move(backend), 0, config, host_, environment_).value();
+    core_ = local_device::create_with(std::move(backend), 0, config, host_, environment_).value();
     buffer_ =
         any_tensor::owned(core_->allocate(memory_space::device, 4096).value(), dtype::u8, {4096});
   }
@@ -41,7 +41,7 @@ class DeviceTurns : public ::testing::Test {
     core_.reset();
   }
 
-  void turn() { core_->watch().take_turn(); }
+  void turn() { core_->supervision().take_turn(); }
   void have_next_serve() {
     environment_.next()->becomes_ready();
     turn();
@@ -63,13 +63,13 @@ class DeviceTurns : public ::testing::Test {
   };
   // Its answer is found under its lane.
   void send(std::uint8_t lane, const request_options& options = {}, use request = {}) {
-    (void)core_->send(request_type_of<use>(), &request, options, lane,
+    (void)core_->send(request_type_of<use>(), &request, options,
                       [this, lane](const std::byte*, error* failure) {
                         answers_[lane] = failure != nullptr ? failure->code : errc{};
                         if (core_ == nullptr) return;  // with its last handle
-                        const supervisor& watch = core_->watch();
-                        seen_[lane] = {.health = watch.health(), .worker = watch.worker_pid()};
-                      });
+                        seen_[lane] = {.health = core_->health(), .worker = core_->worker_pid()};
+                      },
+                      {.lane = lane});
   }
   [[nodiscard]] std::optional<errc> answer_of(std::uint8_t lane) const {
     const auto found = answers_.find(lane);
@@ -117,7 +117,7 @@ class DeviceTurns : public ::testing::Test {
   std::unique_ptr<device_model> told_;
   std::shared_ptr<memory_pool> host_;
   std::shared_ptr<simulated_source> source_ = std::make_shared<simulated_source>(false);
-  std::shared_ptr<device_core> core_;
+  std::shared_ptr<local_device> core_;
   any_tensor buffer_;
   std::map<std::uint8_t, errc> answers_;
   std::map<std::uint8_t, view> seen_;  // as they came

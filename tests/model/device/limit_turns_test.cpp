@@ -17,7 +17,7 @@ TEST_F(DeviceTurns, AMissedDeadlineIsAnsweredAndWhatRunsGoesOn) {
   environment_.time += 10ms;
   turn();
   EXPECT_EQ(answer_of(0), errc::deadline_exceeded);
-  EXPECT_EQ(core_->watch().state(), device_state::ready);
+  EXPECT_EQ(core_->supervision().state(), device_state::ready);
   send(1, {}, {.reads = {buffer_}});
   have_it_begin({});
   EXPECT_TRUE(environment_.serving()->could_begin().empty()) << "it still writes what is read";
@@ -37,11 +37,11 @@ TEST_F(DeviceTurns, ARunLimitCountsFromWhenTheRequestIsSeenToRun) {
   turn();
   environment_.time += 9ms;
   turn();
-  ASSERT_EQ(core_->watch().state(), device_state::ready);
-  EXPECT_EQ(core_->watch().next_turn(), environment_.time + 1ms);
+  ASSERT_EQ(core_->supervision().state(), device_state::ready);
+  EXPECT_EQ(core_->supervision().next_turn(), environment_.time + 1ms);
   environment_.time += 1ms;
   turn();
-  EXPECT_EQ(core_->watch().state(), device_state::recovering);
+  EXPECT_EQ(core_->supervision().state(), device_state::recovering);
   EXPECT_EQ(answer_of(0), errc::device_fault);
 }
 
@@ -53,15 +53,15 @@ TEST_F(DeviceTurns, WhatWaitsInAQueueForAnotherOneDoesNotRun) {
   turn();
   environment_.time += 1s;
   turn();
-  ASSERT_EQ(core_->watch().state(), device_state::ready);
+  ASSERT_EQ(core_->supervision().state(), device_state::ready);
   environment_.serving()->completes(0, errc{});
   turn();
   environment_.time += 9ms;
   turn();
-  ASSERT_EQ(core_->watch().state(), device_state::ready);
+  ASSERT_EQ(core_->supervision().state(), device_state::ready);
   environment_.time += 1ms;
   turn();
-  EXPECT_EQ(core_->watch().state(), device_state::recovering);
+  EXPECT_EQ(core_->supervision().state(), device_state::recovering);
 }
 
 TEST_F(DeviceTurns, TheRunLimitOfTheDeviceIsThatOfWhoSaysNothing) {
@@ -85,8 +85,8 @@ TEST_F(DeviceTurns, AHangHidesNobodysDeadline) {
   const auto begin = environment_.time;
   environment_.time += 15ms;
   turn();
-  ASSERT_EQ(core_->watch().state(), device_state::recovering);
-  EXPECT_LE(core_->watch().next_turn(), begin + 20ms);
+  ASSERT_EQ(core_->supervision().state(), device_state::recovering);
+  EXPECT_LE(core_->supervision().next_turn(), begin + 20ms);
 }
 
 TEST_F(DeviceTurns, NobodyElseIsBlamedWhereTheCulpritOfAHangHasCompletedMeanwhile) {

@@ -23,16 +23,16 @@ namespace {
 
 using namespace std::chrono_literals;
 
-struct task final : copy_pool::job {
-  explicit task(std::function<void(std::uint32_t)> what) : what_(std::move(what)) {}
+struct counting_job final : copy_pool::job {
+  explicit counting_job(std::function<void(std::uint32_t)> what) : what_(std::move(what)) {}
   void do_part(std::uint32_t part) noexcept override { what_(part); }
 
  private:
   std::function<void(std::uint32_t)> what_;
 };
 
-std::shared_ptr<task> job(std::function<void(std::uint32_t)> what) {
-  return std::make_shared<task>(std::move(what));
+std::shared_ptr<counting_job> job(std::function<void(std::uint32_t)> what) {
+  return std::make_shared<counting_job>(std::move(what));
 }
 
 void wait_for(const std::atomic<int>& count, int expected) {

@@ -1,4 +1,4 @@
-#include "device/submission/mailbox.hpp"
+#include "device/mailbox/mailbox.hpp"
 
 #include "interrupter.hpp"
 #include "under_sanitizers.hpp"

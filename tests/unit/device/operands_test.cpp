@@ -1,4 +1,4 @@
-#include "device/submission/operands.hpp"
+#include "device/mailbox/operands.hpp"
 
 #include <gtest/gtest.h>
 
@@ -54,7 +54,7 @@ TEST_F(OutgoingOperands, SayWhereATensorIsAndKeepIt) {
   const auto place = operands_.locate("x", view, access::read);
   ASSERT_TRUE(place);
   EXPECT_EQ(place->buffer, view.buffer()->id);
-  EXPECT_EQ(place->space, memory_space::device);
+  EXPECT_EQ(place->pool, wire::device_pool);
   EXPECT_EQ(place->offset, view.buffer()->offset + 64);
   kept_.for_each([&](const kept_operand& o) { EXPECT_EQ(o.where, (footprint{64, 128})); });
   view = {};

@@ -13,6 +13,8 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <new>
+#include <optional>
 #include <random>
 #include <thread>
 #include <vector>
@@ -40,18 +42,14 @@ class DeviceReactor : public testing::Test {
                 wire::worker_segment_bytes(capacity), os::protection::read_write)
             .value();
     segment_ = reinterpret_cast<wire::worker_header*>(segment_pages_.address());
-    reactor_->take_role();
-    reactor_->attach(segment_, 1, {});
-    reactor_->leave_role();
+    reactor_->attach(role(*reactor_), segment_, 1, {});
     requests_->activate(1, {}, 0);
   }
 
   // As a device does.
   void send(std::uint16_t slot, std::uint8_t lane, completion done) {
     record& r = reactor_->at(slot);
-    r.type = &type_;
-    r.lane = lane;
-    r.answered = r.started = r.withdrawn = r.watched = false;
+    r.renew(type_, lane);
     r.taint_changes = reactor_->taints().changes();
     r.done = std::move(done);
     requests_->publish(slot, lane, &r.on_its_way);
@@ -93,9 +91,7 @@ TEST_F(DeviceReactor, AContinuationIsHeardOfWhereverItInterruptsWhoeverDrives) {
         continue;
       }
       while (state.load() == driving::going_on) {
-        if (!reactor_->try_take_role()) continue;
-        reactor_->poll();
-        reactor_->leave_role();
+        if (const auto held = role::try_take(*reactor_)) reactor_->poll(*held);
       }
       state.store(driving::none);
     }
@@ -137,27 +133,48 @@ TEST_F(DeviceReactor, AMarkThatCannotBeEndsNoRequest) {
   for (const std::uint64_t wrong : {std::uint64_t{1000}, ~std::uint64_t{0}}) {
     segment_->lanes[0].replied.store(1);
     segment_->lanes[1].completed.store(wrong);
-    reactor_->take_role();
+    const role held(*reactor_);
     complete(0, 1);
-    reactor_->poll();
-    reactor_->leave_role();
+    reactor_->poll(held);
     EXPECT_EQ(answers, 1);
   }
 }
 
 TEST_F(DeviceReactor, IsWaitedForNoLongerThanSomebodyWouldWait) {
   using clock = std::chrono::steady_clock;
-  reactor_->take_role();
+  std::optional<role> held(std::in_place, *reactor_);
   std::thread([&] {
     const auto begin = clock::now();
     EXPECT_FALSE(reactor_->settle_answers(begin + std::chrono::milliseconds(20)));
     EXPECT_GE(clock::now() - begin, std::chrono::milliseconds(20));
   }).join();
   EXPECT_TRUE(reactor_->settle_answers(clock::now())) << "whoever has the role is about it itself";
-  reactor_->leave_role();
+  held.reset();
   std::thread([&] {
     EXPECT_TRUE(reactor_->settle_answers(clock::now() + std::chrono::hours(1)));
   }).join();
+}
+
+TEST_F(DeviceReactor, ARoleIsSharedByItsThreadAndGivenUpByTheFirst) {
+  {
+    const role held(*reactor_);
+    {
+      const role shared(*reactor_);
+    }
+    EXPECT_TRUE(reactor_->has_role());
+    EXPECT_FALSE(role::try_take(*reactor_)) << "a role of this thread's own is no free one";
+    std::thread([&] { EXPECT_FALSE(role::try_take(*reactor_)); }).join();
+  }
+  EXPECT_FALSE(reactor_->has_role());
+}
+
+TEST_F(DeviceReactor, AnExceptionGivesTheRoleUp) {
+  const auto fails = [&] {
+    const role held(*reactor_);
+    throw std::bad_alloc();
+  };
+  EXPECT_THROW(fails(), std::bad_alloc);
+  EXPECT_TRUE(role::try_take(*reactor_));
 }
 
 // A thread of real-time priority that only yields lets no other one have its processor.
@@ -168,7 +185,7 @@ TEST_F(DeviceReactor, LetsAThreadOfLowerPriorityGiveTheRoleUp) {
   CPU_ZERO(&one);
   CPU_SET(static_cast<std::size_t>(::sched_getcpu()), &one);
   ASSERT_EQ(::sched_setaffinity(0, sizeof(one), &one), 0);
-  reactor_->take_role();
+  std::optional<role> held(std::in_place, *reactor_);
   std::atomic<bool> wants{false};
   std::atomic<bool> may_not{false};
   const auto begin = std::chrono::steady_clock::now();
@@ -177,12 +194,11 @@ TEST_F(DeviceReactor, LetsAThreadOfLowerPriorityGiveTheRoleUp) {
     may_not = ::pthread_setschedparam(::pthread_self(), SCHED_FIFO, &priority) != 0;
     wants = true;
     if (may_not) return;
-    reactor_->take_role();
-    reactor_->leave_role();
+    const role mine(*reactor_);
   });
   while (!wants)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  reactor_->leave_role();
+  held.reset();
   urgent.join();
   ::sched_setaffinity(0, sizeof(before), &before);
   if (may_not) GTEST_SKIP() << "this user may have no such priority";

@@ -1,6 +1,6 @@
 #include "device/completion/taint_watch.hpp"
 
-#include "device/submission/operands.hpp"
+#include "device/mailbox/operands.hpp"
 
 #include <gtest/gtest.h>
 
@@ -46,7 +46,7 @@ class TaintWatch : public testing::Test {
   bool take_up(std::uint16_t slot) {
     record& r = records_[slot];
     r.ticket = slot;
-    r.in_flight = true;
+    r.now = record::stage::in_flight;
     if (!r.watched && r.taint_changes == watch_.changes()) return true;
     return !watch_.screen(slot);
   }
@@ -68,8 +68,7 @@ class TaintWatch : public testing::Test {
         watch_.taint_outputs(slot, *undefined);
       }
     }
-    r.answered = true;
-    r.in_flight = false;
+    r.now = record::stage::unseen;
     r.operands.clear();
     return success;
   }
@@ -166,7 +165,7 @@ TEST_F(TaintWatch, ANewcomerThatReliesOnAnUncertainRequestIsWatched) {
   const auto early = send({reads(b)});  // checked before anybody writes b
   const auto copy = in_flight({reads(a), writes(b)});
   records_[early].ticket = copy + 1;  // and published after
-  records_[early].in_flight = true;
+  records_[early].now = record::stage::in_flight;
   EXPECT_NE(records_[early].taint_changes, watch_.changes());
   EXPECT_FALSE(watch_.screen(early));
   EXPECT_TRUE(watch_.must_wait(early));

@@ -15,7 +15,7 @@
 namespace troupe::jit {
 namespace {
 
-using testing_wire::two_spaces;
+using testing_wire::three_pools;
 
 /// Gives a launch a kernel without a device: by its fields, as they would arrive.
 void give_kernel(launch& r, const any_tensor& image) {
@@ -41,7 +41,7 @@ class JitArguments : public testing::Test {
     EXPECT_NE(verdict.error().message.find(words), std::string::npos) << verdict.error().message;
   }
 
-  two_spaces spaces_;
+  three_pools spaces_;
 };
 
 struct pair_of_numbers {
@@ -98,7 +98,7 @@ TEST_F(JitArguments, TravelAsTheyAre) {
   // The image, and then what the arguments say, by role.
   ASSERT_EQ(operands.size(), 5u);
   EXPECT_EQ(operands[0].role, access::read);
-  EXPECT_EQ(operands[0].space, memory_space::host);
+  EXPECT_EQ(operands[0].pool, wire::host_pool);
   EXPECT_EQ(operands[1].role, access::read);
   EXPECT_EQ(operands[2].role, access::read);
   EXPECT_EQ(operands[3].role, access::write);

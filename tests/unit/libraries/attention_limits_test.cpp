@@ -21,7 +21,7 @@ TEST(AttentionLimits, NameTheRuleAndTheValues) {
       "faults and wrong results; q is f64");
   f = good;
   f.alibi = true;
-  EXPECT_EQ(message(f), "not offered: alibi needs right = 0; right is -1");
+  EXPECT_EQ(message(f), "not offered: alibi needs mask.right = 0; mask.right is -1");
   f = good;
   f.right = 0;
   f.diagonal = diagonal::bottom_right;

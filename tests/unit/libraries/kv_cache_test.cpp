@@ -155,8 +155,7 @@ TEST_F(KvCache, IsAttendedToAsContiguousKeysAre) {
             .k = rows(name, 0, 0, length, true).permute({0, 2, 1, 3}).value(),
             .v = rows(name, 0, 0, length, false).permute({0, 2, 1, 3}).value(),
             .o = expected,
-            .diagonal = dnn::diagonal::bottom_right,
-            .right = 0})
+            .mask = {.diagonal = dnn::diagonal::bottom_right, .right = 0}})
         .get();
     std::vector<number> got(static_cast<std::size_t>(o.count()));
     std::vector<number> wanted(got.size());
@@ -228,7 +227,7 @@ TEST_F(KvCache, StepsAgainWhileAnotherThreadWaitsForTheStepThatWasAbandoned) {
   auto k = rows(std::vector{1}, 0, 0, 2, true);
   {
     // Nothing can read k, so the append does not end.
-    auto mapped = device_.map(k, access::write).get_result();
+    auto mapped = device_.mapped(k, access::write).get_result();
     if (!mapped) GTEST_SKIP() << "this program has no CUDA context to map with";
     std::optional held = std::move(mapped).value();
     {

@@ -20,7 +20,7 @@ class WireCodec : public testing::Test {
     return wire::decode(request_type_of<every_field>(), &to, bytes, spaces_.ranges(), operands_);
   }
 
-  two_spaces spaces_;
+  three_pools spaces_;
   std::vector<wire::operand> operands_;
 };
 
@@ -59,16 +59,35 @@ TEST_F(WireCodec, ListsTheOperandsWithTheirBytesAndRoles) {
   ASSERT_EQ(operands_.size(), 5u) << "null tensors are no operands";
   EXPECT_EQ(operands_[0].role, access::read);
   EXPECT_EQ(operands_[0].buffer, 4u);
-  EXPECT_EQ(operands_[0].space, memory_space::device);
+  EXPECT_EQ(operands_[0].pool, wire::device_pool);
   EXPECT_EQ(operands_[0].begin, 64u);
   EXPECT_EQ(operands_[0].end, 64u + 6 * 4);
   EXPECT_EQ(operands_[1].role, access::write);
   EXPECT_EQ(operands_[1].end, 256u + (3 * 1 + 1 * 4 + 1) * 16) << "what strides reach";
   EXPECT_EQ(operands_[2].role, access::update);
-  EXPECT_EQ(operands_[2].space, memory_space::host);
+  EXPECT_EQ(operands_[2].pool, wire::host_pool);
   EXPECT_EQ(operands_[2].end - operands_[2].begin, 1u) << "rank 0 is one element";
   EXPECT_EQ(operands_[3].role, access::read);
   EXPECT_EQ(operands_[4].begin, operands_[4].end) << "no elements, no bytes";
+}
+
+TEST_F(WireCodec, ATensorOfAPeerComesBackAtItsAddressThere) {
+  for (const wire::pool_number pool :
+       {wire::first_peer_pool, static_cast<wire::pool_number>(wire::pool_count - 1)}) {
+    spaces_.peer = pool;
+    every_field sent;
+    sent.read = spaces_.peer_tensor(64, dtype::f32, {2, 3});
+    sent.list = {spaces_.tensor(64, dtype::f32, {2, 3})};
+    const std::vector<std::byte> bytes = encoded(sent, spaces_);
+    every_field got;
+    ASSERT_TRUE(decode(bytes, got));
+    EXPECT_TRUE(got.read.same_view(sent.read));
+    EXPECT_EQ(got.read.space(), memory_space::device) << "a device's, whichever it is";
+    ASSERT_EQ(operands_.size(), 2u);
+    EXPECT_EQ(operands_[0].pool, pool);
+    EXPECT_EQ(operands_[0].begin, operands_[1].begin);
+    EXPECT_NE(operands_[0].buffer_key(), operands_[1].buffer_key());
+  }
 }
 
 TEST_F(WireCodec, ARoleMayDependOnAFieldThatComesLater) {
@@ -154,7 +173,7 @@ TEST_F(WireCodec, PrintsTheRequestWithItsNumbers) {
 
 /// Encodes a request in memory that is read-only.
 template <class Request>
-void send_unwritable(const Request& r, two_spaces& spaces) {
+void send_unwritable(const Request& r, three_pools& spaces) {
   const std::size_t page = 4096;
   static_assert(sizeof(Request) <= page);
   void* const at =

@@ -54,8 +54,8 @@ struct every_field {
   }
 };
 
-/// Two spaces of memory, and tensors in them.
-class two_spaces final : public wire::operand_source {
+/// A device's memory, host memory and the memory of a peer, and tensors in them.
+class three_pools final : public wire::operand_source {
  public:
   static constexpr std::size_t bytes = 4096;
 
@@ -66,18 +66,32 @@ class two_spaces final : public wire::operand_source {
   [[nodiscard]] any_tensor host_tensor(std::size_t offset, dtype type, const shape& extents) {
     return any_tensor::unowned(host_.data() + offset, type, extents);
   }
+  /// The numbers of buffers in a peer's memory are its own: here they are those of the device.
+  [[nodiscard]] any_tensor peer_tensor(std::size_t offset, dtype type, const shape& extents) {
+    return any_tensor::unowned(peer_.data() + offset, type, extents);
+  }
   [[nodiscard]] wire::address_ranges ranges() {
-    return {wire::address_range{device_.data(), bytes}, wire::address_range{host_.data(), bytes}};
+    wire::address_ranges all{};
+    all[wire::device_pool] = {device_.data(), bytes};
+    all[wire::host_pool] = {host_.data(), bytes};
+    all[peer] = {peer_.data(), bytes};
+    return all;
   }
   [[nodiscard]] result<place> locate(std::string_view field, const any_tensor& t,
                                      access role) override {
     located.emplace_back(std::string(field), role);
     if (field == refused_field) return error{.code = errc::stale_buffer, .message = "for the test"};
-    const bool on_host = t.address() >= host_.data() && t.address() < host_.data() + bytes;
-    const std::byte* base = on_host ? host_.data() : device_.data();
-    return place{.buffer = on_host ? 5u : 4u,
-                 .space = on_host ? memory_space::host : memory_space::device,
-                 .offset = static_cast<std::uint64_t>(t.address() - base)};
+    const auto at = [&](wire::pool_number pool, std::uint32_t buffer, const auto& memory) {
+      return place{.buffer = buffer,
+                   .pool = pool,
+                   .offset = static_cast<std::uint64_t>(t.address() - memory.data())};
+    };
+    const auto is_in = [&](const auto& memory) {
+      return t.address() >= memory.data() && t.address() < memory.data() + bytes;
+    };
+    if (is_in(host_)) return at(wire::host_pool, 5, host_);
+    if (is_in(peer_)) return at(peer, 4, peer_);
+    return at(wire::device_pool, 4, device_);
   }
 
   /// A request with something in every field.
@@ -101,13 +115,15 @@ class two_spaces final : public wire::operand_source {
 
   std::vector<std::pair<std::string, access>> located;
   std::string refused_field;
+  wire::pool_number peer = wire::first_peer_pool;  ///< there is no other
 
  private:
   alignas(64) std::array<std::byte, bytes> device_{};
   alignas(64) std::array<std::byte, bytes> host_{};
+  alignas(64) std::array<std::byte, bytes> peer_{};
 };
 
-[[nodiscard]] inline std::vector<std::byte> encoded(every_field& r, two_spaces& spaces) {
+[[nodiscard]] inline std::vector<std::byte> encoded(every_field& r, three_pools& spaces) {
   std::vector<std::byte> room(8192);
   const auto used = wire::encode(request_type_of<every_field>(), &r, room, spaces);
   room.resize(used ? *used : 0);

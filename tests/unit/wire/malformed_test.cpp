@@ -16,7 +16,7 @@ struct hand_written {
   struct tensor_bytes {
     std::uint8_t present = 2;  // rank + 1
     std::uint8_t type = static_cast<std::uint8_t>(dtype::f32);
-    std::uint8_t space = 0;
+    std::uint8_t pool = 0;
     std::uint32_t buffer = 1;
     std::uint64_t offset = 64;
     std::vector<std::int64_t> extents = {8};
@@ -41,7 +41,7 @@ struct hand_written {
     };
     put(read.present);
     put(read.type);
-    put(read.space);
+    put(read.pool);
     put(read.buffer);
     put(read.offset);
     for (const std::int64_t e : read.extents)
@@ -83,7 +83,7 @@ class WireMalformed : public testing::Test {
     return refusal(request);
   }
 
-  two_spaces spaces_;
+  three_pools spaces_;
   std::vector<wire::operand> operands_;
 };
 
@@ -127,13 +127,27 @@ TEST_F(WireMalformed, TensorsThatCannotBeAreRefusedByName) {
   EXPECT_EQ(refusal_of_tensor([](tensor& t) { t.present = 10; }), "read: rank 9");
   EXPECT_EQ(refusal_of_tensor([](tensor& t) { t.present = 255; }), "read: rank 254");
   EXPECT_EQ(refusal_of_tensor([](tensor& t) { t.type = dtype_count; }), "read: element type 17");
-  EXPECT_EQ(refusal_of_tensor([](tensor& t) { t.space = 2; }), "read: memory space 2");
   EXPECT_EQ(refusal_of_tensor([](tensor& t) { t.extents[0] = -1; }),
             "read: extent -1 with stride 1");
   EXPECT_EQ(refusal_of_tensor([](tensor& t) { t.strides[0] = -1; }),
             "read: extent 8 with stride -1");
   EXPECT_EQ(refusal_of_tensor([](tensor& t) { t.offset = 66; }),
             "read: offset 66 is no multiple of 4");
+}
+
+TEST_F(WireMalformed, APoolThatIsNotThereIsRefusedWhateverItsNumber) {
+  for (int pool = 0; pool < 256; ++pool) {
+    const bool is_there = pool <= wire::first_peer_pool;
+    // Without elements and at the start, no byte lies outside of anything.
+    for (const std::int64_t extent : {8, 0}) {
+      const std::string refused = refusal_of_tensor([&](hand_written::tensor_bytes& t) {
+        t.pool = static_cast<std::uint8_t>(pool);
+        t.offset = 0;
+        t.extents[0] = extent;
+      });
+      EXPECT_EQ(refused, is_there ? "" : "read: memory pool " + std::to_string(pool));
+    }
+  }
 }
 
 TEST_F(WireMalformed, AlignmentIsThatOfTheElementAndOfEightAtMost) {
@@ -154,7 +168,7 @@ TEST_F(WireMalformed, AlignmentIsThatOfTheElementAndOfEightAtMost) {
 
 TEST_F(WireMalformed, TensorsOutsideTheMappedBytesAreRefused) {
   using tensor = hand_written::tensor_bytes;
-  const std::uint64_t end = two_spaces::bytes;
+  const std::uint64_t end = three_pools::bytes;
   const auto at = [&](std::uint64_t offset, std::int64_t extent, std::int64_t stride) {
     return refusal_of_tensor([&](tensor& t) {
       t.offset = offset;
@@ -225,7 +239,7 @@ TEST_F(WireMalformed, SpoiledBytesNeverLeadOutsideTheRanges) {
     ++taken;
     for (const wire::operand& o : operands_) {
       ASSERT_LE(o.begin, o.end);
-      ASSERT_LE(o.end, two_spaces::bytes);
+      ASSERT_LE(o.end, three_pools::bytes);
     }
   }
   EXPECT_GT(taken, 1'000) << "most spoiled numbers are numbers still";

@@ -1,5 +1,6 @@
 #include "wire/reply.hpp"
 
+#include "os/message_socket.hpp"
 #include "wire/control.hpp"
 
 #include <gtest/gtest.h>
@@ -129,6 +130,32 @@ TEST(WireControl, AMessageIsWholeOrNothing) {
   EXPECT_FALSE(good(wire::control{0}, sizeof(wire::plain_message)));
   constexpr auto past_the_last = static_cast<std::uint32_t>(wire::control::pong) + 1;
   EXPECT_FALSE(good(wire::control{past_the_last}, sizeof(wire::plain_message)));
+}
+
+TEST(WireControl, CarriesAnAddressRangeAndChangesOfMemoryForEveryPool) {
+  auto ends = os::message_socket_pair().value();
+  const auto received = [&]<class Message>(const Message& sent) {
+    wire::any_message message;
+    EXPECT_TRUE(os::send_message(ends.first, std::as_bytes(std::span(&sent, 1))));
+    auto got = os::receive_message(ends.second, std::as_writable_bytes(std::span(&message, 1)),
+                                   os::wait_mode::non_blocking);
+    EXPECT_TRUE(got && wire::check_whole(message, got->bytes));
+    return message;
+  };
+  wire::configure_message sent;
+  for (std::uint64_t pool = 0; pool < wire::pool_count; ++pool)
+    sent.ranges[pool] = {.base = pool << 40, .bytes = pool + 1};
+  const wire::any_message got = received(sent);
+  ASSERT_EQ(got.kind, wire::control::configure);
+  for (std::uint64_t pool = 0; pool < wire::pool_count; ++pool) {
+    EXPECT_EQ(got.configure.ranges[pool].base, pool << 40);
+    EXPECT_EQ(got.configure.ranges[pool].bytes, pool + 1);
+    const wire::any_message change = received(wire::memory_message{
+        .kind = wire::control::map, .pool = static_cast<std::uint32_t>(pool), .version = pool + 9});
+    EXPECT_EQ(change.kind, wire::control::map);
+    EXPECT_EQ(change.memory.pool, pool);
+    EXPECT_EQ(change.memory.version, pool + 9);
+  }
 }
 
 }  // namespace

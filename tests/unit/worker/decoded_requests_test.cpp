@@ -139,7 +139,7 @@ class one_buffer final : public wire::operand_source {
   explicit one_buffer(std::byte* base) : base_(base) {}
   result<place> locate(std::string_view, const any_tensor& t, access) override {
     return place{.buffer = 1,
-                 .space = memory_space::device,
+                 .pool = wire::device_pool,
                  .offset = static_cast<std::uint64_t>(t.address() - base_)};
   }
 
@@ -159,7 +159,7 @@ class RepeatableRequests : public testing::Test {
     const auto used = wire::encode(type, &sent, bytes, source);
     EXPECT_TRUE(used) << used.error().to_string();
     wire::address_ranges ranges{};
-    ranges[static_cast<std::size_t>(memory_space::device)] = {memory_.data(), memory_.size()};
+    ranges[wire::device_pool] = {memory_.data(), memory_.size()};
     decoded_request request;
     const auto decoded = request.decode({.type = &type}, std::span(bytes).first(*used), ranges);
     EXPECT_TRUE(decoded) << decoded.error().to_string();

@@ -28,8 +28,8 @@ class Hazards : public testing::Test {
     completed_[static_cast<std::size_t>(lane)].store(count);
   }
   static wire::operand use(access role, std::uint64_t begin, std::uint64_t end,
-                           std::uint32_t buffer = 0, memory_space space = memory_space::device) {
-    return {.buffer = buffer, .space = space, .role = role, .begin = begin, .end = end};
+                           std::uint32_t buffer = 0, wire::pool_number pool = wire::device_pool) {
+    return {.buffer = buffer, .pool = pool, .role = role, .begin = begin, .end = end};
   }
   using waits = std::map<int, std::uint64_t>;
 
@@ -61,11 +61,11 @@ TEST_F(Hazards, ReadsDoNotWaitForReads) {
   EXPECT_EQ(admit(1, {use(access::read, 0, 100)}), waits{});
 }
 
-TEST_F(Hazards, DisjointBytesBuffersAndSpacesAreFree) {
+TEST_F(Hazards, DisjointBytesBuffersAndPoolsAreFree) {
   admit(0, {use(access::write, 0, 100)});
   EXPECT_EQ(admit(1, {use(access::write, 100, 200)}), waits{}) << "touching is not overlapping";
   EXPECT_EQ(admit(2, {use(access::write, 0, 100, 1)}), waits{});
-  EXPECT_EQ(admit(3, {use(access::write, 0, 100, 0, memory_space::host)}), waits{});
+  EXPECT_EQ(admit(3, {use(access::write, 0, 100, 0, wire::host_pool)}), waits{});
   EXPECT_EQ(admit(4, {use(access::write, 50, 50)}), waits{}) << "no bytes, no hazard";
 }
 
@@ -139,13 +139,43 @@ TEST_F(Hazards, ALongListIsReadAndWrittenApart) {
   for (std::uint64_t i = 0; i < 100; ++i) {
     used.push_back(use(access::read, 10 * i, 10 * i + 10));
     used.push_back(use(access::update, 2'000 + 10 * i, 2'010 + 10 * i));
-    used.push_back(use(access::write, 10 * i, 10 * i + 10, 0, memory_space::host));
+    used.push_back(use(access::write, 10 * i, 10 * i + 10, 0, wire::host_pool));
   }
   admit(0, used);
   EXPECT_EQ(admit(1, {use(access::read, 0, 1'000)}), waits{});
   EXPECT_EQ(admit(2, {use(access::read, 2'500, 2'600)}), (waits{{0, 1}}));
-  EXPECT_EQ(admit(3, {use(access::read, 2'500, 2'600, 0, memory_space::host)}), waits{});
-  EXPECT_EQ(admit(4, {use(access::read, 500, 600, 0, memory_space::host)}), (waits{{0, 1}}));
+  EXPECT_EQ(admit(3, {use(access::read, 2'500, 2'600, 0, wire::host_pool)}), waits{});
+  EXPECT_EQ(admit(4, {use(access::read, 500, 600, 0, wire::host_pool)}), (waits{{0, 1}}));
+}
+
+TEST_F(Hazards, EqualBuffersAndBytesOfThreePoolsAreThreePlaces) {
+  constexpr wire::pool_number last = wire::pool_count - 1;
+  const auto slices = [](access role, wire::pool_number pool) {
+    std::vector<wire::operand> all;
+    // More than one byte of a buffer number.
+    for (std::uint64_t i = 0; i <= worker::hazard_tracker::most_apart; ++i)
+      all.push_back(use(role, 10 * i, 10 * i + 10, 0xffff, pool));
+    return all;
+  };
+  const auto one = [](access role, wire::pool_number pool) {
+    return std::vector{use(role, 5, 6, 0xffff, pool)};
+  };
+  // Alone, and in a list that is so long that its operands are joined.
+  for (const bool long_list : {false, true}) {
+    const auto used = [&](access role, wire::pool_number pool) {
+      return long_list ? slices(role, pool) : one(role, pool);
+    };
+    const int first = long_list ? 10 : 0;
+    EXPECT_EQ(admit(first, used(access::write, wire::device_pool)), waits{});
+    EXPECT_EQ(admit(first + 1, used(access::write, wire::first_peer_pool)), waits{});
+    EXPECT_EQ(admit(first + 2, used(access::write, last)), waits{});
+    EXPECT_EQ(admit(first + 3, one(access::read, wire::host_pool)), waits{});
+    EXPECT_EQ(admit(first + 4, one(access::read, wire::device_pool)), (waits{{first, 1}}));
+    EXPECT_EQ(admit(first + 5, one(access::read, wire::first_peer_pool)), (waits{{first + 1, 1}}));
+    EXPECT_EQ(admit(first + 6, one(access::read, last)), (waits{{first + 2, 1}}));
+    for (int lane = first; lane < first + 7; ++lane)
+      complete(lane, 1);
+  }
 }
 
 TEST_F(Hazards, WhatALongListOverwritesWasReadBefore) {
@@ -175,7 +205,7 @@ TEST_F(Hazards, RandomRequestsOfAnyLengthNeverWaitForLessThanADefinitionSays) {
                         const std::vector<wire::operand>& other, auto counts) {
     return std::ranges::any_of(one, [&](const wire::operand& a) {
       return std::ranges::any_of(other, [&](const wire::operand& b) {
-        return a.buffer == b.buffer && a.space == b.space && a.begin < b.end && b.begin < a.end &&
+        return a.buffer == b.buffer && a.pool == b.pool && a.begin < b.end && b.begin < a.end &&
                a.begin < a.end && b.begin < b.end &&
                counts(a.role != access::read, b.role != access::read);
       });

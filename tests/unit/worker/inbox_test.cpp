@@ -113,6 +113,7 @@ TEST_F(WorkerInbox, KnowsWhatIsSentAgainFromWhateverSlot) {
   for (int i = 0; i < 5; ++i) {
     const std::uint16_t slot = stage_.send(repeated, 0);
     stage_.requests->header(slot).deadline_ns = 70 + i;
+    stage_.requests->header(slot).sequence = 80 + static_cast<std::uint64_t>(i);
     ASSERT_FALSE(read(inbox, stage_.requests->entry(static_cast<std::uint64_t>(i))));
     ASSERT_EQ(job_.known != nullptr, i > 0) << "once is no habit";
     if (i == 1) known = job_.what().request.get();
@@ -123,6 +124,7 @@ TEST_F(WorkerInbox, KnowsWhatIsSentAgainFromWhateverSlot) {
     EXPECT_EQ(job_.what().operands.size(), 1u);
     EXPECT_TRUE(job_.what().repeatable);
     EXPECT_EQ(job_.deadline_ns, 70 + i) << "what the header says is always new";
+    EXPECT_EQ(job_.sequence, 80 + static_cast<std::uint64_t>(i));
     job_.release_request();
   }
 }

@@ -1,7 +1,7 @@
 // A worker trusts its program as little as the program trusts it: an invalid message ends it, with
 // a reason and no crash.
 
-#include "device/submission/mailbox.hpp"
+#include "device/mailbox/mailbox.hpp"
 #include "os/event.hpp"
 #include "os/message_socket.hpp"
 #include "os/process.hpp"
@@ -185,6 +185,7 @@ TEST_F(HostileProgram, WhoseNumbersCannotBeIsRefused) {
   with("a mailbox without end", [](auto& m) { m.mailbox_bytes = ~std::uint64_t{0}; });
   with("a range off its pages", [](auto& m) { m.ranges[0].base += 8; });
   with("a range beyond all", [](auto& m) { m.ranges[1].bytes = ~std::uint64_t{0}; });
+  with("the last peer's off its pages", [](auto& m) { m.ranges[wire::pool_count - 1].base = 8; });
 }
 
 TEST_F(HostileProgram, WhoseMailboxIsNoneIsRefused) {
@@ -244,12 +245,17 @@ TEST_F(HostileProgram, WhoseMemoryLiesElsewhereIsRefused) {
         message.kind == control::map ? std::vector<int>{memory_.get()} : std::vector<int>{});
   };
   constexpr std::uint64_t all = ~std::uint64_t{0};
-  map("a third space", {.kind = control::map, .space = 2, .bytes = 4096});
-  map("beyond the space", {.kind = control::map, .offset = space_bytes, .bytes = 4096});
+  for (const std::uint32_t pool : {2u, 65u, 66u, 255u, 256u, ~0u}) {
+    const std::string number = std::to_string(pool);
+    map("pool " + number, {.kind = control::map, .pool = pool, .bytes = 4096});
+    map("nothing of pool " + number, {.kind = control::map, .pool = pool});
+    map("less of pool " + number, {.kind = control::unmap, .pool = pool, .bytes = 4096});
+  }
+  map("beyond the range", {.kind = control::map, .offset = space_bytes, .bytes = 4096});
   map("around all addresses", {.kind = control::map, .offset = all - 4095, .bytes = 4096});
   map("without end", {.kind = control::map, .bytes = all});
   map("what is not unmapped", {.kind = control::unmap, .bytes = 4096});
-  map("shared beyond", {.kind = control::share, .space = 1, .bytes = space_bytes + 1});
+  map("shared beyond", {.kind = control::share, .pool = wire::host_pool, .bytes = space_bytes + 1});
   configure();
   expect_refused("rights beyond", wire::protect_message{.offset = space_bytes, .bytes = 4096});
   configure();

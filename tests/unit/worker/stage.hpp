@@ -1,6 +1,6 @@
 #pragma once
 
-#include "device/submission/mailbox.hpp"
+#include "device/mailbox/mailbox.hpp"
 #include "os/shared_memory.hpp"
 #include "step.hpp"
 #include "wire/codec.hpp"
@@ -19,7 +19,7 @@
 #include <thread>
 #include <vector>
 
-/// A mailbox, a worker segment and two spaces of memory, all in this process, for tests of the
+/// A mailbox, a worker segment and two pools of memory, all in this process, for tests of the
 /// worker's pieces without a device.
 namespace troupe::testing_worker {
 
@@ -110,7 +110,7 @@ class stage {
       std::byte* base = nullptr;
       result<place> locate(std::string_view, const any_tensor& t, access) override {
         return place{.buffer = 1,
-                     .space = memory_space::device,
+                     .pool = wire::device_pool,
                      .offset = static_cast<std::uint64_t>(t.address() - base)};
       }
     } operands;
@@ -128,6 +128,7 @@ class stage {
     header.payload_bytes = static_cast<std::uint32_t>(used);
     header.deadline_ns = 0;
     header.memory_version = 0;
+    header.sequence = 0;
     header.held.store(wire::hold::none, std::memory_order_relaxed);
     header.alone.store(0, std::memory_order_relaxed);
     header.revoked.store(0, std::memory_order_relaxed);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <mutex>
 #include <stdexcept>
 #include <string>
@@ -43,6 +44,7 @@ struct journal {
 
   std::atomic<bool> begun[most]{};
   std::atomic<bool> may_end[most]{};
+  std::atomic<std::uint64_t> sequence[most]{};  ///< as the executor saw it
   std::mutex mutex;
   std::vector<std::string> events;
 
@@ -85,6 +87,7 @@ inline result<std::int64_t> run_step(const step& r, lane_context& where) {
     return static_cast<std::int64_t>(room->size());
   }
   if (n == 61) return error{.code = errc::numerical, .message = "step 61 did not converge"};
+  current->sequence[n].store(where.sequence());
   current->note("begin " + std::to_string(n));
   current->begun[n].store(true, std::memory_order_release);
   if (r.hold) until(current->may_end[n]);

@@ -11,6 +11,23 @@ namespace {
 using namespace testing_worker;
 using namespace std::chrono_literals;
 
+TEST_F(WorkerStreamLanes, AnExecutorSeesTheSequenceOfItsRequestAndOfNoOther) {
+  // Equal but for that, so that all but the first ones are recognised by their bytes.
+  constexpr std::uint64_t world = std::uint64_t{3} << 48;
+  const step repeated{.number = 1, .ballast = std::vector<std::int64_t>(8)};
+  start();
+  for (std::uint64_t i = 1; i <= 4; ++i) {
+    const std::uint16_t slot = stage_.prepare(repeated);
+    stage_.requests->header(slot).sequence = world + i;
+    stage_.requests->publish(slot, 0);
+    stage_.await(0, i);
+    EXPECT_EQ(stage_.steps.sequence[1].load(), world + i);
+  }
+  stage_.send(repeated, 0);
+  stage_.await(0, 5);
+  EXPECT_EQ(stage_.steps.sequence[1].load(), 0u) << "the lane had one before";
+}
+
 TEST_F(WorkerStreamLanes, ALaneRunsInTheOrderSent) {
   for (std::int64_t i = 0; i < 40; ++i)
     stage_.send({.reads = stage_.kib(0, 1), .number = i}, 2);

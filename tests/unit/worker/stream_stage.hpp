@@ -31,6 +31,7 @@ inline result<void> enqueue_step(void*, const void* request, lane_context& where
   if (r.number == finds_the_context_lost) {
     return error{.code = errc::device_fault, .message = "step 59"};
   }
+  current->sequence[static_cast<std::size_t>(r.number)].store(lane.sequence());
   lane.enqueue([&lane, steps = current, n = static_cast<std::size_t>(r.number), hold = r.hold,
                 to = reinterpret_cast<std::int64_t*>(reply)] {
     if (n == faults_when_it_runs) return lane.device().lose();

@@ -37,6 +37,7 @@ result<std::unique_ptr<device_accelerator>> device_accelerator::make(
   }
   std::unique_ptr<device_accelerator> made(new device_accelerator(d, *device, context));
   made->blobs_ = config.blobs;
+  made->methods_ = config.methods;
   made->enter_thread();
   if (auto asked = check(d.cuDeviceGetAttribute(&made->multiprocessors_,
                                                 CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, *device),
@@ -130,7 +131,7 @@ result<void> device_accelerator::share(std::byte* at, std::uint64_t bytes) {
 }
 
 result<std::unique_ptr<accelerator_lane>> device_accelerator::make_lane(int number) {
-  return stream_lane::make(driver_, number, multiprocessors_, blobs_);
+  return stream_lane::make(driver_, number, multiprocessors_, blobs_, methods_);
 }
 
 }  // namespace troupe::cuda

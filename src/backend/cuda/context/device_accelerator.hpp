@@ -46,6 +46,7 @@ class device_accelerator final : public accelerator {
   CUcontext context_;
   int multiprocessors_ = 0;
   std::shared_ptr<kept_blobs> blobs_;
+  library_methods methods_;
   std::map<std::byte*, std::uint64_t> mapped_;  // bytes, by address
   std::vector<host_registration> shared_;
 };

@@ -12,8 +12,10 @@ namespace troupe::cuda {
 
 result<std::unique_ptr<accelerator_lane>> stream_lane::make(const driver& d, int number,
                                                             int multiprocessors,
-                                                            std::shared_ptr<kept_blobs> blobs) {
-  std::unique_ptr<stream_lane> made(new stream_lane(d, number, multiprocessors, std::move(blobs)));
+                                                            std::shared_ptr<kept_blobs> blobs,
+                                                            library_methods methods) {
+  std::unique_ptr<stream_lane> made(
+      new stream_lane(d, number, multiprocessors, std::move(blobs), methods));
   if (auto created =
           cuda::check(d.cuStreamCreateWithPriority(&made->stream_, CU_STREAM_NON_BLOCKING, 0),
                       "cuStreamCreateWithPriority");

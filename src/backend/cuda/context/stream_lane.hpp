@@ -13,7 +13,8 @@ namespace troupe::cuda {
 class stream_lane final : public lane {
  public:
   [[nodiscard]] static result<std::unique_ptr<accelerator_lane>> make(
-      const driver& d, int number, int multiprocessors, std::shared_ptr<kept_blobs> blobs = {});
+      const driver& d, int number, int multiprocessors, std::shared_ptr<kept_blobs> blobs = {},
+      library_methods methods = {});
   ~stream_lane() override;
   stream_lane(const stream_lane&) = delete;
   stream_lane& operator=(const stream_lane&) = delete;
@@ -37,13 +38,18 @@ class stream_lane final : public lane {
     return attachments_[key];
   }
   [[nodiscard]] std::shared_ptr<kept_blobs> blobs() const override { return blobs_; }
+  [[nodiscard]] library_methods methods() const noexcept override { return methods_; }
   [[nodiscard]] int multiprocessors() const noexcept override { return multiprocessors_; }
   [[nodiscard]] result<void> outcome_of(int code, std::string_view call) const override;
 
  private:
-  stream_lane(const driver& d, int number, int multiprocessors,
-              std::shared_ptr<kept_blobs> blobs) noexcept
-      : driver_(d), number_(number), multiprocessors_(multiprocessors), blobs_(std::move(blobs)) {}
+  stream_lane(const driver& d, int number, int multiprocessors, std::shared_ptr<kept_blobs> blobs,
+              library_methods methods) noexcept
+      : driver_(d),
+        number_(number),
+        multiprocessors_(multiprocessors),
+        blobs_(std::move(blobs)),
+        methods_(methods) {}
 
   [[nodiscard]] result<void> grow_workspace(std::size_t bytes);
   [[nodiscard]] result<void> make_aside();
@@ -54,6 +60,7 @@ class stream_lane final : public lane {
   int number_;
   int multiprocessors_;
   std::shared_ptr<kept_blobs> blobs_;
+  library_methods methods_;
   CUstream stream_ = nullptr;
   CUevent passed_ = nullptr;  // recorded again for each stream that waits for this one
   CUstream aside_ =

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "device/submission/operands.hpp"
-#include "device/submission/record.hpp"
+#include "device/mailbox/operands.hpp"
+#include "device/mailbox/record.hpp"
 #include "device/supervision/loss/recovery.hpp"
 #include "wire/layout.hpp"
 
@@ -47,19 +47,19 @@ class mapped_tensors_in_flight {
 /// passed over.)
 [[nodiscard]] inline bool may_have_ended(const loss& what, const wire::worker_header& ended,
                                          const record& r) noexcept {
-  return what.of_process && !r.withdrawn && !is_mapping(*r.type) &&
+  return what.of_process && !r.withdrawn() && !is_mapping(*r.type) &&
          ended.lanes[r.lane].calls.load(std::memory_order_relaxed) == r.ticket + 1;
 }
 
 /// For the judge. `known`: its lane's mark is valid, so it is known which requests have run.
 [[nodiscard]] inline request_at_loss at_loss(const record& r, bool known) {
   return {.ticket = r.ticket,
-          .started = r.started,
-          .called = r.called,
-          .answered = r.answered,
+          .started = r.losses.started,
+          .called = r.losses.called,
+          .answered = r.answered(),
           .retry_safe = known && safe_to_repeat(r.operands),
-          .kills = r.kills,
-          .outside_kills = r.outside_kills};
+          .kills = r.losses.kills,
+          .outside_kills = r.losses.outside_kills};
 }
 
 }  // namespace troupe

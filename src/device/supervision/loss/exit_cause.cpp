@@ -45,20 +45,18 @@ std::optional<std::uint64_t> only_one_called(const wire::worker_header& ended) n
 
 }  // namespace
 
-void clear_mapped_culprit(reactor& completions, loss& what) {
+void clear_mapped_culprit(const role& held, reactor& completions, loss& what) {
   if (!what.culprit_ticket) return;
-  completions.take_role();
-  const bool mapped = std::ranges::any_of(completions.in_flight(), [&](std::uint16_t slot) {
+  const bool mapped = std::ranges::any_of(completions.in_flight(held), [&](std::uint16_t slot) {
     const record& r = completions.at(slot);
     return r.ticket == what.culprit_ticket && is_mapping(*r.type);
   });
-  completions.leave_role();
   if (!mapped) return;
   what.culprit_ticket.reset();
   what.culprit_known = false;
 }
 
-void explain_by_exit(reactor& completions, const wire::worker_header& ended,
+void explain_by_exit(const role& held, reactor& completions, const wire::worker_header& ended,
                      const os::exit_report& report, sign_of_loss& sign) {
   const wire::crash_report& crash = ended.crash;
   loss what;
@@ -99,7 +97,7 @@ void explain_by_exit(reactor& completions, const wire::worker_header& ended,
     what.culprit_ticket = only_one_called(ended);
     why.message = fmt::format("exit: the worker process ended with status {}", report.code);
   }
-  clear_mapped_culprit(completions, what);
+  clear_mapped_culprit(held, completions, what);
   what.of_process = !what.from_outside && !what.doubtful && !what.culprit_ticket;
   sign.what = what;
   sign.why = std::move(why);

@@ -8,15 +8,16 @@
 namespace troupe {
 
 class reactor;
+class role;
 
 /// Clears a culprit that is a mapped tensor. It may seem to be the only running request, but it
-/// never ran anything. Takes the reactor's role.
-void clear_mapped_culprit(reactor& completions, loss& what);
+/// never ran anything.
+void clear_mapped_culprit(const role& held, reactor& completions, loss& what);
 
 /// Fills in the cause of the loss from the exit status and the segment that the process left; the
-/// device and the generation stay. Takes the reactor's role. Precondition: the process has been
-/// reaped, so its segment does not change any more.
-void explain_by_exit(reactor& completions, const wire::worker_header& ended,
+/// device and the generation stay. Precondition: the process has been reaped, so its segment does
+/// not change any more.
+void explain_by_exit(const role& held, reactor& completions, const wire::worker_header& ended,
                      const os::exit_report& report, sign_of_loss& sign);
 
 }  // namespace troupe

@@ -9,7 +9,7 @@
 
 namespace troupe {
 
-void fault_attribution::note_loss(const loss& what, const error& why,
+void fault_attribution::note_loss(const role& held, const loss& what, const error& why,
                                   const std::string& ended_before,
                                   std::span<const request_at_loss> requests,
                                   std::span<const verdict> verdicts) {
@@ -20,20 +20,21 @@ void fault_attribution::note_loss(const loss& what, const error& why,
     unattributed_ = {.why = why,
                      .ended_before = ended_before,
                      .suspects = *std::move(suspects),
-                     .skipped_reruns = completions_.skipped_reruns()};
+                     .skipped_reruns = completions_.skipped_reruns(held)};
   }
 }
 
-std::optional<error> fault_attribution::look() {
+std::optional<error> fault_attribution::look(const role& held) {
   if (!unattributed_) return std::nullopt;
-  if (completions_.skipped_reruns() != unattributed_->skipped_reruns) {
+  if (completions_.skipped_reruns(held) != unattributed_->skipped_reruns) {
     unattributed_.reset();
     return std::nullopt;
   }
-  const bool still_sought = std::ranges::any_of(completions_.in_flight(), [&](std::uint16_t slot) {
-    const std::uint64_t ticket = completions_.at(slot).ticket;
-    return std::ranges::find(unattributed_->suspects, ticket) != unattributed_->suspects.end();
-  });
+  const bool still_sought =
+      std::ranges::any_of(completions_.in_flight(held), [&](std::uint16_t slot) {
+        const std::uint64_t ticket = completions_.at(slot).ticket;
+        return std::ranges::find(unattributed_->suspects, ticket) != unattributed_->suspects.end();
+      });
   if (still_sought) return std::nullopt;
   error why = std::move(unattributed_->why);
   why.message += fmt::format(

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "device/mailbox/record.hpp"
+
 #include <troupe/base/error.hpp>
 
 #include <chrono>
@@ -87,11 +89,8 @@ enum class verdict : std::uint8_t {
 /// True if a request or an outside cause explains the loss: it costs no budget.
 [[nodiscard]] bool is_explained(const loss& what, std::span<const verdict> verdicts) noexcept;
 
-/// A request that was running in this many lost workers is not run again.
-inline constexpr int poisonous_kills = 2;
-
-/// Nor is one that was running in this many workers killed from outside. Otherwise a request that
-/// uses up the machine's memory would run for ever.
+/// A request that was running in this many workers killed from outside is not run again. Otherwise
+/// one that uses up the machine's memory would run for ever. See also `poisonous_kills`.
 inline constexpr int outside_kills = 16;
 
 }  // namespace troupe

@@ -1,8 +1,8 @@
 #include "device/supervision/loss/settlement.hpp"
 
 #include "device/completion/reactor.hpp"
-#include "device/submission/mailbox.hpp"
-#include "device/submission/operands.hpp"
+#include "device/mailbox/mailbox.hpp"
+#include "device/mailbox/operands.hpp"
 #include "device/supervision/loss/begun_requests.hpp"
 #include "device/supervision/loss/exit_cause.hpp"
 
@@ -23,22 +23,22 @@ settlement::outcome settlement::take_over(std::unique_ptr<incarnation>&& worker,
   // request that it took by now.
   constexpr auto signal_delivery = 100us;
   if (!sign.marks_are_final()) environment_.pause(signal_delivery);
-  completions_.take_role();
-  completions_.poll();  // requests completed before the end stay completed
+  const role held(completions_);
+  completions_.poll(held);  // requests completed before the end stay completed
   // Move the worker last: if memory runs out before, its marks must still be readable.
-  draining_worker lost{.worker = nullptr, .sign = sign, .ended_before = completions_.last_ended()};
+  draining_worker lost{
+      .worker = nullptr, .sign = sign, .ended_before = completions_.last_ended(held)};
   lost.worker = std::move(worker);
   draining_ = std::move(lost);
-  hold();
-  completions_.detach();
+  hold(held);
+  completions_.detach(held);
   outcome left{.explained = is_explained(sign.what, {})};
   if (sign.marks_are_final() || draining_->held.empty()) {
-    settle(left);
+    settle(held, left);
   } else {
-    fail_known_culprit();
-    completions_.screen_in_flight();
+    fail_known_culprit(held);
+    completions_.screen_in_flight(held);
   }
-  completions_.leave_role();
   draining_->costs_budget = !left.explained;
   left.refunds = std::exchange(refunds_, {});
   return left;
@@ -49,7 +49,7 @@ std::optional<error> settlement::reap() {
   reaped_at_ = environment_.now();
   sign_of_loss& sign = draining_->sign;
   if (!std::exchange(sign.ask_its_end, false)) return std::nullopt;
-  explain_by_exit(completions_, *draining_->worker->segment(), report, sign);
+  explain_by_exit(role(completions_), completions_, *draining_->worker->segment(), report, sign);
   sign.why.message += draining_->worker->last_words();
   return sign.why;
 }
@@ -58,9 +58,7 @@ settlement::outcome settlement::settle_reaped() {
   const sign_of_loss& sign = draining_->sign;
   outcome left;
   if (holds_back()) {
-    completions_.take_role();
-    settle(left);
-    completions_.leave_role();
+    settle(role(completions_), left);
   } else {
     left.explained = is_explained(sign.what, {});
   }
@@ -74,19 +72,18 @@ void settlement::end_worker() noexcept {
   if (draining_) draining_->worker->end();
 }
 
-// With the role. The worker may or may not run the requests it was given; the next one leaves them
-// alone.
-void settlement::hold() {
-  for (const std::uint16_t slot : completions_.in_flight()) {
+// The worker may or may not run the requests it was given; the next one leaves them alone.
+void settlement::hold(const role& held) {
+  for (const std::uint16_t slot : completions_.in_flight(held)) {
     const record& r = completions_.at(slot);
-    const bool given = completions_.given(r.lane) >= r.place;
+    const bool given = completions_.given(held, r.lane) >= r.place;
     if (!given && !names(r)) continue;
     draining_->held.push_back(
         {.slot = slot, .ticket = r.ticket, .lane = r.lane, .place = r.place, .given = given});
     // A request that the program has not opened yet is held back by that.
-    std::atomic<wire::hold>& held = requests_.header(slot).held;
-    if (held.load(std::memory_order_relaxed) == wire::hold::none) {
-      held.store(wire::hold::until_released, std::memory_order_relaxed);
+    std::atomic<wire::hold>& hold = requests_.header(slot).held;
+    if (hold.load(std::memory_order_relaxed) == wire::hold::none) {
+      hold.store(wire::hold::until_released, std::memory_order_relaxed);
     }
   }
 }
@@ -102,18 +99,18 @@ bool settlement::names(const record& r) const {
   return reported || r.ticket == what.culprit_ticket || may_have_ended(what, ended, r);
 }
 
-// With the role. The known culprit need not wait for the final marks.
-void settlement::fail_known_culprit() {
-  for (draining_worker::held_request& held : draining_->held) {
-    if (held.ticket != draining_->sign.what.culprit_ticket) continue;
-    held.accused = true;
-    answer(held.slot, end_of(verdict::culprit, held.slot, true));
+// The known culprit need not wait for the final marks.
+void settlement::fail_known_culprit(const role& held) {
+  for (draining_worker::held_request& h : draining_->held) {
+    if (h.ticket != draining_->sign.what.culprit_ticket) continue;
+    h.accused = true;
+    answer(held, h.slot, end_of(held, verdict::culprit, h.slot, true));
   }
 }
 
-// With the role. The marks are final: completed requests are answered, the others are judged in the
-// order sent, and the next worker may run those that run again.
-void settlement::settle(outcome& left) {
+// The marks are final: completed requests are answered, the others are judged in the order sent,
+// and the next worker may run those that run again.
+void settlement::settle(const role& held, outcome& left) {
   loss& what = draining_->sign.what;
   // The culprit was in flight, so no other request is to blame, even if it has completed since.
   what.culprit_known =
@@ -121,80 +118,81 @@ void settlement::settle(outcome& left) {
       std::ranges::any_of(draining_->held, [&](const draining_worker::held_request& h) {
         return h.ticket == what.culprit_ticket;
       });
-  forget_ended();
+  forget_ended(held);
   const wire::worker_header* segment = draining_->worker->segment();
   const final_marks marks(*draining_);
   std::vector<const draining_worker::held_request*> unfinished;
   std::vector<request_at_loss> requests;
   mapped_tensors_in_flight mapped;
-  for (const draining_worker::held_request& held : draining_->held) {
-    record& r = completions_.at(held.slot);
-    if (marks.completed(held)) {
-      if (!r.answered || r.early) {
-        completions_.answer_completed(held.slot, segment, marks.replied(held));
+  for (const draining_worker::held_request& h : draining_->held) {
+    record& r = completions_.at(h.slot);
+    if (marks.completed(h)) {
+      if (!r.answered() || r.early) {
+        completions_.answer_completed(held, h.slot, segment, marks.replied(h));
       }
       continue;
     }
     // A withdrawn request is passed over, and may look begun all the same.
     // If a lane's mark is out of range, all its requests and those after them may have run: none is
     // run again, because it might read memory that was overwritten since.
-    r.started = !mapped.hold_back(r) && !r.withdrawn && marks.can_have_begun(held);
-    r.called = may_have_ended(what, *segment, r);
-    r.interrupted = r.interrupted || r.started;
-    unfinished.push_back(&held);
-    requests.push_back(at_loss(r, marks.known(held)));
+    r.losses.started = !mapped.hold_back(r) && !r.withdrawn() && marks.can_have_begun(h);
+    r.losses.called = may_have_ended(what, *segment, r);
+    r.losses.interrupted = r.losses.interrupted || r.losses.started;
+    unfinished.push_back(&h);
+    requests.push_back(at_loss(r, marks.known(h)));
   }
   const std::vector<verdict> verdicts = judge(what, requests);
-  cause_.note_loss(what, draining_->sign.why, draining_->ended_before, requests, verdicts);
+  cause_.note_loss(held, what, draining_->sign.why, draining_->ended_before, requests, verdicts);
   const bool culprit_named =
       what.culprit_known || std::ranges::count(verdicts, verdict::culprit) > 0;
   for (std::size_t i = 0; i < unfinished.size(); ++i) {
     const std::uint16_t slot = unfinished[i]->slot;
-    if (!unfinished[i]->accused) answer(slot, end_of(verdicts[i], slot, culprit_named));
+    if (!unfinished[i]->accused) answer(held, slot, end_of(held, verdicts[i], slot, culprit_named));
   }
   // A request sent since the worker was lost may read content that has become undefined only now.
   // It has not run: it waits for held requests.
   do {
-    completions_.screen_in_flight();
+    completions_.screen_in_flight(held);
   } while (completions_.taints().take_invalidation());
-  release();
+  release(held);
   left.explained = is_explained(what, verdicts);
-  left.unexplained = cause_.look();
+  left.unexplained = cause_.look(held);
 }
 
-// With the role. Returns the end of one request that the worker had not finished; nothing if it is
-// to run (again).
-std::optional<error> settlement::end_of(verdict v, std::uint16_t slot, bool culprit_named) {
+// Returns the end of one request that the worker had not finished; nothing if it is to run (again).
+std::optional<error> settlement::end_of(const role& held, verdict v, std::uint16_t slot,
+                                        bool culprit_named) {
   const loss& what = draining_->sign.what;
   const error& why = draining_->sign.why;
-  record& r = completions_.at(slot);
+  const record& r = completions_.at(slot);
+  loss_marks& losses = completions_.at(slot).losses;
   std::optional<error> end;
   switch (v) {
     case verdict::forget:
-      completions_.forget(slot);
+      completions_.ends(held).forget(slot);
       return std::nullopt;
     case verdict::replay:
       // Its inputs may have become undefined by this very loss.
       end = completions_.taints().screen(slot);
       if (end) {
         // It is not run again, so it stays unknown whether it caused an earlier fault.
-        if (r.started || r.kills > 0) cause_.leave_open();
+        if (losses.started || losses.kills > 0) cause_.leave_open();
         break;
       }
-      if ((r.started || r.called) && !culprit_named && !what.from_outside) {
-        ++r.kills;
-        r.suspected_at = draining_->sign.at;
+      if ((losses.started || losses.called) && !culprit_named && !what.from_outside) {
+        ++losses.kills;
+        losses.suspected_at = draining_->sign.at;
         // Run it alone next time, so that a second loss names it.
         requests_.header(slot).alone.store(1, std::memory_order_relaxed);
       }
-      if (r.started && what.from_outside) ++r.outside_kills;
-      replayed_.fetch_add(r.started ? 1 : 0, std::memory_order_relaxed);
+      if (losses.started && what.from_outside) ++losses.outside_kills;
+      replayed_.fetch_add(losses.started ? 1 : 0, std::memory_order_relaxed);
       return std::nullopt;
     case verdict::culprit:
       if (!what.by_run_limit) {
-        note_fault(slot);
+        note_fault(held, slot);
         // It was also one of several suspects when an earlier worker was lost.
-        if (r.kills > 0) refunds_.push_back(r.suspected_at);
+        if (losses.kills > 0) refunds_.push_back(losses.suspected_at);
       }
       end = why;
       break;
@@ -210,59 +208,60 @@ std::optional<error> settlement::end_of(verdict v, std::uint16_t slot, bool culp
       end = error{
           .code = errc::aborted,
           .message = fmt::format("{} workers were killed from outside while it ran; the last: {}",
-                                 r.outside_kills + 1, why.message)};
+                                 losses.outside_kills + 1, why.message)};
       break;
     case verdict::poisonous:
-      end = error{
-          .code = errc::poisonous,
-          .message = fmt::format("quarantined: {} workers were lost while it ran", r.kills + 1)};
+      end = error{.code = errc::poisonous,
+                  .message = fmt::format("quarantined: {} workers were lost while it ran",
+                                         losses.kills + 1)};
       break;
   }
-  completions_.taint_outputs(slot, *end);
+  completions_.ends(held).taint_outputs(slot, *end);
   return end;
 }
 
-// With the role. If everything is settled at once, no worker has the request any more, and its slot
+// If everything is settled at once, no worker has the request any more, and its slot
 // is free before its answer runs. Otherwise the next worker may have it, and passes it over.
-void settlement::answer(std::uint16_t slot, std::optional<error> end) {
+void settlement::answer(const role& held, std::uint16_t slot, std::optional<error> end) {
   if (!end) return;
   if (draining_->sign.marks_are_final()) {
-    completions_.drop(slot, *std::move(end));
-  } else if (!completions_.at(slot).answered) {
-    completions_.answer_early(slot, *std::move(end));
+    completions_.drop(held, slot, *std::move(end));
+  } else if (!completions_.at(slot).answered()) {
+    completions_.answer_early(held, slot, *std::move(end));
   }
 }
 
-// With the role. The first fault begins the counting of content: the requests in flight tell how
+// The first fault begins the counting of content: the requests in flight tell how
 // much of it each has seen.
-void settlement::note_fault(std::uint16_t slot) {
+void settlement::note_fault(const role& held, std::uint16_t slot) {
   quarantine_book& quarantine = completions_.quarantine();
   if (!quarantine.counts()) {
     quarantine.begin_to_count();
-    for (const std::uint16_t one : completions_.in_flight()) {
+    for (const std::uint16_t one : completions_.in_flight(held)) {
       quarantine.recognise(completions_.at(one), requests_.digest(one));
       quarantine.note_writes(completions_.at(one));
     }
   }
-  quarantine.note_fault(completions_.at(slot), completions_.text_of(slot), environment_.now());
+  quarantine.note_fault(completions_.at(slot), completions_.ends(held).text_of(slot),
+                        environment_.now());
 }
 
-// With the role: forgets dropped requests. The next worker, which leaves held requests alone, may
-// also have completed some.
-void settlement::forget_ended() {
+// Forgets dropped requests. The next worker, which leaves held requests alone, may also have
+// completed some.
+void settlement::forget_ended(const role&) {
   std::erase_if(draining_->held, [this](const draining_worker::held_request& h) {
     const record& r = completions_.at(h.slot);
-    return !r.in_flight || r.ticket != h.ticket;
+    return !r.in_flight() || r.ticket != h.ticket;
   });
 }
 
-// With the role. Lets the held requests continue, in the next worker, which may already serve.
-void settlement::release() {
-  forget_ended();
-  for (const draining_worker::held_request& held : draining_->held) {
-    record& r = completions_.at(held.slot);
-    r.withdrawn = r.answered;
-    std::atomic<wire::hold>& hold = requests_.header(held.slot).held;
+// Lets the held requests continue, in the next worker, which may already serve.
+void settlement::release(const role& held) {
+  forget_ended(held);
+  for (const draining_worker::held_request& h : draining_->held) {
+    record& r = completions_.at(h.slot);
+    if (r.answered()) r.now = record::stage::withdrawn;
+    std::atomic<wire::hold>& hold = requests_.header(h.slot).held;
     if (hold.load(std::memory_order_relaxed) == wire::hold::until_released) {
       hold.store(wire::hold::none, std::memory_order_relaxed);
     }
@@ -271,21 +270,22 @@ void settlement::release() {
   requests_.release_held();
 }
 
-void settlement::note_begun() {
-  if (draining_) forget_ended();
+void settlement::note_begun(const role& held) {
+  if (draining_) forget_ended(held);
   const auto of_draining = draining_ ? std::optional<final_marks>(*draining_) : std::nullopt;
-  std::span<const draining_worker::held_request> held;  // some of those in flight, in order
-  if (draining_) held = draining_->held;
+  std::span<const draining_worker::held_request> left;  // some of those in flight, in order
+  if (draining_) left = draining_->held;
   mapped_tensors_in_flight mapped;
-  for (const std::uint16_t slot : completions_.in_flight()) {
+  for (const std::uint16_t slot : completions_.in_flight(held)) {
     record& r = completions_.at(slot);
-    const bool is_held = !held.empty() && held.front().slot == slot;
-    const std::uint64_t given = completions_.mark_can_be(r.lane) ? completions_.started(r.lane)
-                                                                 : completions_.given(r.lane);
-    const bool begun = is_held ? of_draining->can_have_begun(held.front()) : given >= r.place;
-    if (is_held) held = held.subspan(1);
+    const bool is_held = !left.empty() && left.front().slot == slot;
+    const std::uint64_t given = completions_.mark_can_be(held, r.lane)
+                                    ? completions_.started(held, r.lane)
+                                    : completions_.given(held, r.lane);
+    const bool begun = is_held ? of_draining->can_have_begun(left.front()) : given >= r.place;
+    if (is_held) left = left.subspan(1);
     const bool runs_nothing = mapped.hold_back(r);
-    if (!runs_nothing && !r.withdrawn && begun) r.interrupted = true;
+    if (!runs_nothing && !r.withdrawn() && begun) r.losses.interrupted = true;
   }
 }
 

@@ -18,6 +18,7 @@ namespace troupe {
 
 class mailbox;
 class reactor;
+class role;
 struct record;
 
 /// Decides what happens to each request of a lost worker.
@@ -69,9 +70,9 @@ class settlement {
 
   /// Ends the lost worker, if there is one, and settles nothing.
   void end_worker() noexcept;
-  /// With the role. The workers have ended, or are not waited for, and no request runs again: their
+  /// The workers have ended, or are not waited for, and no request runs again: their
   /// running requests stay as they are, and memory that outlives the device is marked so.
-  void note_begun();
+  void note_begun(const role& held);
   void forget_worker() noexcept { draining_.reset(); }
 
   /// How many requests have run again so far.
@@ -80,15 +81,16 @@ class settlement {
   }
 
  private:
-  void hold();
+  void hold(const role& held);
   [[nodiscard]] bool names(const record& r) const;
-  void fail_known_culprit();
-  void settle(outcome& left);
-  [[nodiscard]] std::optional<error> end_of(verdict v, std::uint16_t slot, bool culprit_named);
-  void answer(std::uint16_t slot, std::optional<error> end);
-  void note_fault(std::uint16_t slot);
-  void forget_ended();
-  void release();
+  void fail_known_culprit(const role& held);
+  void settle(const role& held, outcome& left);
+  [[nodiscard]] std::optional<error> end_of(const role& held, verdict v, std::uint16_t slot,
+                                            bool culprit_named);
+  void answer(const role& held, std::uint16_t slot, std::optional<error> end);
+  void note_fault(const role& held, std::uint16_t slot);
+  void forget_ended(const role& held);
+  void release(const role& held);
 
   mailbox& requests_;
   reactor& completions_;

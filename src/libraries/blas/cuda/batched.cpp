@@ -1,9 +1,6 @@
 #include "backend/cuda/context/executor.hpp"
-#include "backend/cuda/context/pieces.hpp"
 #include "base/try.hpp"
 #include "libraries/blas/cuda/kernels/addresses.hpp"
-#include "libraries/blas/cuda/kernels/combine.hpp"
-#include "libraries/blas/cuda/product/product.hpp"
 #include "libraries/blas/cuda/product/product_lists.hpp"
 #include "libraries/blas/cuda/triangular.hpp"
 #include "libraries/blas/requests/factors.hpp"
@@ -44,21 +41,19 @@ result<void> conjugated_gemv(const blas::gemv_batched& r, const gemv_matrix& a, 
   const std::int64_t m = r.y.extent(1);
   const std::int64_t n = r.x.extent(1);
   const std::int64_t batch = r.y.extent(0);
-  pieces all;
-  const std::size_t at_x = all.add(n * batch * size_of(type));
-  const std::size_t at_product = all.add(m * batch * size_of(type));
-  std::byte* const memory = TRY(where.workspace(all.bytes())).data();
+  call_frame c(where);
+  const auto x = c.bytes(n * batch * size_of(type));
+  const auto product = c.bytes(m * batch * size_of(type));
+  TRY(c.begin());
   const cublasHandle_t handle = TRY(cublas_of(where));
-  std::byte* const x = memory + at_x;
-  std::byte* const product = memory + at_product;
   TRY(combine(where, type, vector_extents(r.x), {.first = x, .row = 1, .column = n},
               {.place = vector_place(r.x), .factor = 1, .conjugated = true}));
   const T one{1};
   const T zero{};
   TRY(matrix_routines<T>::gemv_strided_batched(handle, a.transposition, a.rows, a.columns, &one,
                                                static_cast<const T*>(r.a.data<T>()), a.ld, a.stride,
-                                               reinterpret_cast<const T*>(x), 1, n, &zero,
-                                               reinterpret_cast<T*>(product), 1, m, batch));
+                                               reinterpret_cast<const T*>(x.get()), 1, n, &zero,
+                                               reinterpret_cast<T*>(product.get()), 1, m, batch));
   return combine(
       where, type, vector_extents(r.y), vector_place(r.y),
       {.place = {.first = product, .row = 1, .column = m}, .factor = r.alpha, .conjugated = true},
@@ -104,14 +99,11 @@ result<void> run_trsm_batched(const blas::trsm_batched& r, lane& where) {
   const dtype type = r.b.type();
   triangular_problem p = column_major(r);
   const bool alone = p.batch == 1;
-  pieces all;
-  const std::size_t at_copy = all.add(copy_bytes(p, type));
-  const std::size_t at_lists = all.add(alone ? 0 : address_bytes(2, p.batch));
-  std::byte* memory = nullptr;
-  if (all.bytes() != 0) memory = TRY(where.workspace(all.bytes())).data();
-  TRY(conjugate_copy(where, type, p, memory + at_copy));
+  call_frame c(where);
+  conjugated_factor a(c, p.a, p.extents_a(), type);
+  const auto lists = c.array<void*>(alone ? 0 : 2 * p.batch);
+  TRY(c.begin());
   const cublasHandle_t handle = TRY(cublas_of(where));
-  auto* const lists = reinterpret_cast<void**>(memory + at_lists);
   if (!alone) {
     TRY(write_series(where, lists,
                      {{p.a.first, p.a.stride * size_of(type)}, {p.b, p.stride_b * size_of(type)}},
@@ -124,10 +116,10 @@ result<void> run_trsm_batched(const blas::trsm_batched& r, lane& where) {
                                       &alpha, reinterpret_cast<const T*>(p.a.first), p.a.ld,
                                       reinterpret_cast<T*>(p.b), p.ldb);
     }
-    return matrix_routines<T>::trsm_batched(handle, p.side, p.uplo, p.a.transposition, p.diag, p.m,
-                                            p.n, &alpha, reinterpret_cast<const T* const*>(lists),
-                                            p.a.ld, reinterpret_cast<T* const*>(lists + p.batch),
-                                            p.ldb, p.batch);
+    return matrix_routines<T>::trsm_batched(
+        handle, p.side, p.uplo, p.a.transposition, p.diag, p.m, p.n, &alpha,
+        reinterpret_cast<const T* const*>(lists.get()), p.a.ld,
+        reinterpret_cast<T* const*>(lists + p.batch), p.ldb, p.batch);
   });
 }
 

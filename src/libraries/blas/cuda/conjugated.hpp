@@ -1,21 +1,19 @@
 #pragma once
 
-#include "base/try.hpp"
+#include "backend/cuda/context/call_frame.hpp"
 #include "libraries/blas/cuda/call.hpp"
 #include "libraries/blas/cuda/kernels/vectors.hpp"
 #include "libraries/blas/requests/factors.hpp"
 
 #include <troupe/tensor/scalar.hpp>
 
-#include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 
 /// Level 2 with a conjugated matrix that is not transposed, which cuBLAS lacks: the vectors are
 /// conjugated instead.
 namespace troupe::cuda {
 
-/// What is left of a storage_op for cuBLAS when the vectors take its `conjugate`.
+/// A storage_op as cuBLAS takes it, if the vectors take its `conjugate`.
 [[nodiscard]] constexpr cublasOperation_t as_cublas(blas::storage_op o) noexcept {
   switch (o) {
     case blas::storage_op::none:
@@ -29,9 +27,9 @@ namespace troupe::cuda {
   return CUBLAS_OP_N;
 }
 
-/// The operation that makes a matrix in order `stored` the matrix of the request as far as cuBLAS
-/// can: of a row-major one the transpose, with the conjugate; of a column-major one, the vectors
-/// take the conjugate.
+/// The operation that makes a matrix in order `stored` the matrix of the request, as far as cuBLAS
+/// has it. A row-major matrix is transposed, or conjugated and transposed. The conjugate of a
+/// column-major one is taken by the vectors.
 [[nodiscard]] constexpr cublasOperation_t as_cublas(blas::order stored, blas::op o) noexcept {
   if (stored == blas::order::column_major) return CUBLAS_OP_N;
   return o == blas::op::conjugate ? CUBLAS_OP_C : CUBLAS_OP_T;
@@ -40,29 +38,14 @@ namespace troupe::cuda {
   return stored == blas::order::column_major && o == blas::op::conjugate;
 }
 
-/// y = beta · y, for products without terms. cuBLAS reads what an alpha of zero
-/// weighs, and its NaNs would stay.
+/// y = beta · y, for products without terms. With an alpha of zero, cuBLAS reads the factors, and
+/// their NaNs would reach y.
 template <class T>
 [[nodiscard]] result<void> scale_vector(const lane& where, const any_tensor& y,
                                         const scalar& beta) {
   const auto elements = elements_of<T>(y);
   if (blas::vanishes(beta, y.type())) return clear(where, elements);
   return multiply_by(where, elements, beta.as<T>());
-}
-
-/// Enqueues conjugated copies of vectors of one length, one after the other in workspace.
-template <class T>
-[[nodiscard]] result<T*> conjugated_copy(lane& where,
-                                         std::initializer_list<const any_tensor*> vectors) {
-  const std::int64_t n = (*vectors.begin())->extent(0);
-  const std::size_t bytes = vectors.size() * static_cast<std::size_t>(n) * sizeof(T);
-  auto* const first = reinterpret_cast<T*>(TRY(where.workspace(bytes)).data());
-  T* to = first;
-  for (const any_tensor* one : vectors) {
-    TRY(copy_conjugate(where, elements_of<T>(*one), to));
-    to += n;
-  }
-  return first;
 }
 
 /// y = alpha · m · x + beta · y for the matrix m of `product`, or for conj(m): then what runs is
@@ -77,13 +60,14 @@ template <class T, class Request, class Product>
   if constexpr (complex_v<T>) {
     if (conjugated) {
       const auto y = elements_of<T>(r.y);
-      const T* const conjugated_x = TRY(conjugated_copy<T>(where, {&r.x}));
-      if (beta != T{}) {
-        TRY(conjugate_in_place(where, y));
-      }
+      call_frame c(where);
+      const auto x = c.array<T>(r.x.extent(0));
+      TRY(c.begin());
+      TRY(copy_conjugate(where, elements_of<T>(r.x), x.get()));
+      if (beta != T{}) TRY(conjugate_in_place(where, y));
       alpha = conjugate(alpha);
       beta = conjugate(beta);
-      TRY(product(&alpha, conjugated_x, std::int64_t{1}, &beta));
+      TRY(product(&alpha, x, std::int64_t{1}, &beta));
       return conjugate_in_place(where, y);
     }
   }

@@ -30,8 +30,8 @@ result<std::shared_ptr<attached>> attach(lane& where) {
   made->workspace.reset(memory);
   cublasHandle_t handle = nullptr;
   if (auto done = check(cublasCreate(&handle), "cublasCreate"); !done) {
-    // The context is fine or the allocation before would have said so; what cuBLAS then calls
-    // "not initialized" is memory that it did not get.
+    // The context is not lost, or the allocation before would have failed. cuBLAS then says "not
+    // initialized" if it did not get memory.
     if (done.error().vendor_code == CUBLAS_STATUS_NOT_INITIALIZED &&
         done.error().code == errc::library_error) {
       done.error().code = errc::out_of_memory;

@@ -20,19 +20,19 @@ namespace troupe::cuda {
 /// stream, has a workspace of its own (so that cuBLAS never allocates, which would wait for the
 /// device), and takes factors from host memory, at the call.
 ///
-/// Between requests a handle stands as it was made: host pointers, no atomics, default math. The
-/// functions below change that for one call.
+/// Between requests a handle has the modes that it was made with: host pointers, no atomics,
+/// default math. The functions below change one of them for one call.
 ///
 /// \errors `out_of_memory`; `device_fault` when the context is lost
 [[nodiscard]] result<cublasHandle_t> cublas_of(lane& where);
 
-/// The workspace of that handle, for a call in the place of one of the handle's. \errors the same
+/// The workspace of that handle, for a call in place of one with the handle. \errors the same
 [[nodiscard]] result<std::span<std::byte>> cublas_workspace_of(lane& where);
 
-/// The error for a status, with its name and the call; success for success. Where the stream of
-/// `handle` says that the context is lost, that is the error, whatever cuBLAS called it:
-/// `device_fault`. Otherwise ALLOC_FAILED is `out_of_memory`; NOT_SUPPORTED and ARCH_MISMATCH are
-/// `unsupported`; what is left, `library_error`.
+/// The error for a status, with its name and the call; success for success. If the stream of
+/// `handle` says that the context is lost, the error is `device_fault`, whatever cuBLAS called it.
+/// Otherwise ALLOC_FAILED is `out_of_memory`; NOT_SUPPORTED and ARCH_MISMATCH are `unsupported`;
+/// all others are `library_error`.
 [[nodiscard]] result<void> check(cublasStatus_t status, std::string_view call,
                                  cublasHandle_t handle = nullptr);
 

@@ -1,6 +1,6 @@
+#include "backend/cuda/context/call_frame.hpp"
 #include "backend/cuda/context/executor.hpp"
 #include "backend/cuda/context/failure.hpp"
-#include "base/try.hpp"
 #include "libraries/blas/cuda/kernels/reductions.hpp"
 #include "libraries/blas/cuda/routines.hpp"
 
@@ -29,9 +29,11 @@ result<void> answer(lane& where, const any_tensor& into, scalar* reply, Call cal
   if (!into.null()) {
     return with_device_scalars(handle, [&] { return call(handle, into.data<T>()); });
   }
-  auto* const at = reinterpret_cast<T*>(TRY(where.workspace(sizeof(T))).data());
-  TRY(with_device_scalars(handle, [&] { return call(handle, at); }));
-  return store_number(where, at, reply);
+  call_frame c(where);
+  const auto number = c.array<T>(1);
+  TRY(c.begin());
+  TRY(with_device_scalars(handle, [&] { return call(handle, number.get()); }));
+  return store_number(where, number.get(), reply);
 }
 
 template <class Half>
@@ -147,12 +149,13 @@ result<void> find_index(const Request& r, lane& where, std::int64_t* reply) {
                  "cudaMemsetAsync");
   }
   const cublasHandle_t handle = TRY(cublas_of(where));
-  auto* const from_one =
-      reinterpret_cast<std::int64_t*>(TRY(where.workspace(sizeof(std::int64_t))).data());
+  call_frame c(where);
+  const auto from_one = c.array<std::int64_t>(1);
+  TRY(c.begin());
   TRY(with_device_scalars(handle, [&] {
     return for_classic_type(r.x.type(), [&]<class T>(T) {
       constexpr auto call = Largest ? routines<T>::iamax : routines<T>::iamin;
-      return call(handle, r.x.extent(0), r.x.template data<T>(), increment(r.x), from_one);
+      return call(handle, r.x.extent(0), r.x.template data<T>(), increment(r.x), from_one.get());
     });
   }));
   return store_index(where, from_one,

@@ -13,8 +13,8 @@ using blas::increment;
 
 result<void> run_rot(const blas::rot& r, lane& where) {
   if (r.x.empty()) return {};
-  // By hand: what cuBLAS's complex routine does with s is documented without its conjugate, and
-  // this one is bound by memory anyway.
+  // A kernel of our own: cuBLAS documents its complex routine without the conjugate of s. Either is
+  // bound by memory.
   return for_classic_type(r.x.type(), [&]<class T>(T) {
     using R = real_t<T>;
     const bool from_device = !r.c_at.null();

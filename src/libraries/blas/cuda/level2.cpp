@@ -68,8 +68,11 @@ result<void> run_gerc(const blas::gerc& r, lane& where) {
                                increment(r.y), r.a.data<T>(), layout.ld);
     }
     // aᵀ = alpha · conj(y) · xᵀ + aᵀ: the conjugate stands on the side where no routine takes it.
-    const T* const y = TRY(conjugated_copy<T>(where, {&r.y}));
-    return routines<T>::geru(handle, n, m, &alpha, y, std::int64_t{1}, r.x.data<T>(),
+    call_frame c(where);
+    const auto y = c.array<T>(n);
+    TRY(c.begin());
+    TRY(copy_conjugate(where, elements_of<T>(r.y), y.get()));
+    return routines<T>::geru(handle, n, m, &alpha, y.get(), std::int64_t{1}, r.x.data<T>(),
                              increment(r.x), r.a.data<T>(), layout.ld);
   });
 }

@@ -87,8 +87,11 @@ result<void> run_her(const blas::her& r, lane& where) {
                               r.a.data<T>(), layout.ld);
     }
     // aᵀ = alpha · conj(x) · conj(x)ᴴ + aᵀ.
-    const T* const x = TRY(conjugated_copy<T>(where, {&r.x}));
-    return routines<T>::her(handle, as_cublas(other(r.uplo)), n, &alpha, x, std::int64_t{1},
+    call_frame c(where);
+    const auto x = c.array<T>(n);
+    TRY(c.begin());
+    TRY(copy_conjugate(where, elements_of<T>(r.x), x.get()));
+    return routines<T>::her(handle, as_cublas(other(r.uplo)), n, &alpha, x.get(), std::int64_t{1},
                             r.a.data<T>(), layout.ld);
   });
 }
@@ -105,10 +108,14 @@ result<void> run_her2(const blas::her2& r, lane& where) {
                                r.y.data<T>(), increment(r.y), r.a.data<T>(), layout.ld);
     }
     // aᵀ = alpha · conj(y) · conj(x)ᴴ + conj(alpha) · conj(x) · conj(y)ᴴ + aᵀ.
-    const T* const x = TRY(conjugated_copy<T>(where, {&r.x, &r.y}));
-    const T* const y = x + n;
-    return routines<T>::her2(handle, as_cublas(other(r.uplo)), n, &alpha, y, std::int64_t{1}, x,
-                             std::int64_t{1}, r.a.data<T>(), layout.ld);
+    call_frame c(where);
+    const auto x = c.array<T>(n);
+    const auto y = c.array<T>(n);
+    TRY(c.begin());
+    TRY(copy_conjugate(where, elements_of<T>(r.x), x.get()));
+    TRY(copy_conjugate(where, elements_of<T>(r.y), y.get()));
+    return routines<T>::her2(handle, as_cublas(other(r.uplo)), n, &alpha, y.get(), std::int64_t{1},
+                             x.get(), std::int64_t{1}, r.a.data<T>(), layout.ld);
   });
 }
 

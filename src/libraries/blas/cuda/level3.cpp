@@ -14,7 +14,7 @@ result<void> run_gemm(const blas::gemm& r, lane& where) {
   return multiply({r.a, r.b, r.c, r.alpha, r.beta, r.op_a, r.op_b, r.math}, where);
 }
 
-/// Conjugation without transposition, which cuBLAS has not.
+/// Conjugation without transposition, which cuBLAS lacks.
 bool conjugates_in_place(const any_tensor& t, blas::order stored, blas::order wanted,
                          blas::op op) noexcept {
   return op == blas::op::conjugate && is_complex(t.type()) && stored == wanted;

@@ -61,8 +61,8 @@ result<void> run_hemm(const blas::hemm& r, lane& where) {
   });
 }
 
-// What a product with itself becomes when it is taken as column-major depends on the order of a
-// alone: one triangle and its mirror image, or conjugate, are the same. ---------------------------
+// A product of a with itself is symmetric or Hermitian, so that its transpose is itself or its
+// conjugate. How cuBLAS takes it depends on the order of a alone. ---------------------------------
 
 /// c = beta · c for products without terms, which cuBLAS may leave as they are.
 template <class Request>

@@ -1,7 +1,6 @@
 #include "backend/cuda/context/executor.hpp"
+#include "backend/cuda/context/part_lane.hpp"
 #include "base/try.hpp"
-#include "libraries/blas/cuda/kernels/combine.hpp"
-#include "libraries/blas/cuda/product/product.hpp"
 #include "libraries/blas/cuda/triangular.hpp"
 #include "libraries/blas/requests/factors.hpp"
 #include "libraries/blas/requests/triangle_blocks.hpp"
@@ -17,11 +16,9 @@ result<void> with_triangle(const Request& r, lane& where, Call call) {
   if (r.b.empty()) return {};
   if (blas::vanishes(r.alpha, r.b.type())) return scale(where, r.b, 0);  // b and a are not read
   triangular_problem p = column_major(r);
-  if (p.a.to_conjugate) {
-    std::byte* const memory =
-        TRY(where.workspace(static_cast<std::size_t>(copy_bytes(p, r.a.type())))).data();
-    TRY(conjugate_copy(where, r.a.type(), p, memory));
-  }
+  call_frame c(where);
+  conjugated_factor a(c, p.a, p.extents_a(), r.a.type());
+  TRY(c.begin());
   const cublasHandle_t handle = TRY(cublas_of(where));
   return with_math(handle, r.math, [&] {
     return for_classic_type(r.b.type(), [&]<class T>(T type) {
@@ -60,30 +57,31 @@ result<void> run_gemmt(const blas::gemmt& r, lane& where) {
   if (r.a.empty() || blas::vanishes(r.alpha, r.c.type())) {
     return scale_triangle(where, r.c, upper, r.beta, false);
   }
-  staging room(where, static_cast<std::size_t>(side * side * size_of(r.c.type())));
+  call_frame c(where);
+  const auto square_bytes = c.bytes(side * side * size_of(r.c.type()));
   const scalar nothing = 0;
-  const auto into = [&](const any_tensor& c, const blas::product_block& p, const scalar& beta) {
-    return product{p.a, p.b, c, r.alpha, beta, r.op_a, r.op_b, r.math};
+  const auto into = [&](const any_tensor& to, const blas::product_block& p, const scalar& beta) {
+    return product{p.a, p.b, to, r.alpha, beta, r.op_a, r.op_b, r.math};
   };
   const auto square_for = [&](const blas::product_block& p) {
-    return any_tensor::unowned(room.kept(), r.c.type(), shape(p.c.extents()));
+    return any_tensor::unowned(square_bytes, r.c.type(), shape(p.c.extents()));
   };
-  // All at once, because workspace that grows lies elsewhere.
-  auto reserved = blas::for_each_triangle_block(
-      r, side,
-      [&](const blas::product_block& p) {
-        return room.reserve(most_staging(into(p.c, p, r.beta)));
-      },
-      [&](const blas::product_block& p) {
-        return room.reserve(most_staging(into(square_for(p), p, nothing)));
-      });
-  if (!reserved) return reserved;
+  const auto share = [&](const product& p) {
+    c.share(workspace_bytes(p));
+    return result<void>();
+  };
+  TRY(blas::for_each_triangle_block(
+      r, side, [&](const blas::product_block& p) { return share(into(p.c, p, r.beta)); },
+      [&](const blas::product_block& p) { return share(into(square_for(p), p, nothing)); }));
+  TRY(c.begin());
+  part_lane products(where, {c.shared(), c.shared_bytes().device});
   return blas::for_each_triangle_block(
-      r, side, [&](const blas::product_block& p) { return multiply(into(p.c, p, r.beta), room); },
-      [&](const blas::product_block& p) {
+      r, side,
+      [&](const blas::product_block& p) { return multiply(into(p.c, p, r.beta), products); },
+      [&](const blas::product_block& p) -> result<void> {
         const any_tensor square = square_for(p);
-        auto done = multiply(into(square, p, nothing), room);
-        return done ? add_triangle(where, p.c, upper, r.beta, square) : done;
+        TRY(multiply(into(square, p, nothing), products));
+        return add_triangle(where, p.c, upper, r.beta, square);
       });
 }
 

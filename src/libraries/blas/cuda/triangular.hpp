@@ -8,7 +8,7 @@
 namespace troupe::cuda {
 
 /// A triangular matrix beside a general one, in the last two dimensions of their views, as cuBLAS
-/// takes them: what trmm, trsm and its batch run. A row-major b is taken as the transposed problem.
+/// takes them in trmm, trsm and its batch. A row-major b is taken as the transposed problem.
 struct triangular_problem {
   cublasSideMode_t side;
   cublasFillMode_t uplo;
@@ -20,7 +20,10 @@ struct triangular_problem {
   std::int64_t stride_b;
   std::int64_t batch;
 
-  [[nodiscard]] std::int64_t order() const noexcept { return side == CUBLAS_SIDE_LEFT ? m : n; }
+  [[nodiscard]] batch_extents extents_a() const noexcept {
+    const std::int64_t order = side == CUBLAS_SIDE_LEFT ? m : n;
+    return {order, order, batch};
+  }
 };
 
 template <class Request>
@@ -38,14 +41,6 @@ template <class Request>
           .ldb = b.ld,
           .stride_b = rows == 0 ? 0 : r.b.stride(0),
           .batch = rows == 0 ? 1 : r.b.extent(0)};
-}
-
-[[nodiscard]] inline std::int64_t copy_bytes(const triangular_problem& p, dtype type) noexcept {
-  return copy_bytes(p.a, p.order(), p.order(), p.batch, type);
-}
-[[nodiscard]] inline result<void> conjugate_copy(lane& where, dtype type, triangular_problem& p,
-                                                 std::byte* to) {
-  return conjugate_copy(where, type, p.a, p.order(), p.order(), p.batch, to);
 }
 
 }  // namespace troupe::cuda

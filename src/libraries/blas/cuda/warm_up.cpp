@@ -1,8 +1,6 @@
+#include "backend/cuda/context/call_frame.hpp"
 #include "backend/cuda/context/executor.hpp"
 #include "backend/cuda/context/failure.hpp"
-#include "backend/cuda/context/pieces.hpp"
-#include "base/try.hpp"
-#include "libraries/blas/cuda/kernels/combine.hpp"
 #include "libraries/blas/cuda/product/product.hpp"
 
 #include <array>
@@ -13,22 +11,20 @@ namespace {
 result<void> warm_up(lane& where) {
   constexpr std::int64_t side = 64;
   constexpr std::array types{dtype::f32, dtype::f16, dtype::f64};
-  pieces all;
   constexpr std::int64_t bytes = side * side * 8;
-  const std::size_t at_a = all.add(bytes);
-  const std::size_t at_b = all.add(bytes);
-  const std::size_t at_c = all.add(bytes);
-  std::byte* const memory = TRY(where.workspace(all.bytes())).data();
-  TRY(check(cudaMemsetAsync(memory, 0, all.bytes(), where.stream()), "cudaMemsetAsync"));
+  call_frame frame(where);
+  const auto operands = frame.bytes(3 * bytes);
+  TRY(frame.begin());
+  TRY(check(cudaMemsetAsync(operands, 0, 3 * bytes, where.stream()), "cudaMemsetAsync"));
   const scalar alpha = 1;
   const scalar beta = 0;
   for (const dtype type : types) {
-    const auto matrix = [&](std::size_t at) {
-      return any_tensor::unowned(memory + at, type, {side, side});
+    const auto matrix = [&](int place) {
+      return any_tensor::unowned(operands + place * bytes, type, {side, side});
     };
-    const any_tensor a = matrix(at_a);
-    const any_tensor b = matrix(at_b);
-    const any_tensor c = matrix(at_c);
+    const any_tensor a = matrix(0);
+    const any_tensor b = matrix(1);
+    const any_tensor c = matrix(2);
     // None of these asks for workspace.
     TRY(multiply({a, b, c, alpha, beta, blas::op::none, blas::op::none, {}}, where));
     TRY(scale(where, c, 2));

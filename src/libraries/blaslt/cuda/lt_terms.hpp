@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-/// What a request says, in cuBLASLt's words.
+/// The fields of a request as values of cuBLASLt.
 namespace troupe::cuda {
 
 [[nodiscard]] cublasComputeType_t compute_type(const blaslt::matmul& r,

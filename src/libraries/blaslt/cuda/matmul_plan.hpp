@@ -9,8 +9,8 @@
 
 namespace troupe::cuda {
 
-/// Describes a request and asks cuBLASLt for kernels. \errors `unsupported`, beginning with "not
-/// offered: ", where it has none; `out_of_memory`; `library_error`
+/// Describes a request and asks cuBLASLt for kernels. \errors `unsupported` if it has none, with a
+/// message that begins with "not offered"; `out_of_memory`; `library_error`
 [[nodiscard]] result<lt_plan> make_plan(cublasLtHandle_t library, const sides& s,
                                         cudaStream_t stream);
 /// Enqueues a request whose key is the plan's, with `kernel`; its result goes to `d`, which is the
@@ -19,7 +19,7 @@ namespace troupe::cuda {
                                const lt_kernel& kernel, std::byte* d, std::byte* workspace,
                                cudaStream_t stream);
 
-/// What the plans of a lane have come to.
+/// Events of the plans of a lane.
 struct plan_counts {
   std::uint64_t found = 0;     ///< requests that had a plan
   std::uint64_t made = 0;      ///< requests for which one was looked for and not found
@@ -32,8 +32,8 @@ struct planned {
   lt_plan* plan = nullptr;
   cublasLtHandle_t library = nullptr;
 };
-/// The lane's plan for requests like this one. Where it asks for it and the plan is new, its
-/// candidates are run and waited for. \errors as `make_plan`
+/// The lane's plan for requests like this one. If the plan is new and the request is to be tuned,
+/// its candidates are run and waited for. \errors as `make_plan`
 [[nodiscard]] result<planned> plan_for(lane& where, const sides& s);
 [[nodiscard]] plan_counts counts_of(lane& where);
 

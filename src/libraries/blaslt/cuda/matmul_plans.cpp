@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t most_plans = 256;
 constexpr char attachment_key = 0;
 
-/// What a measured choice is good for.
+/// The library, driver and device for which a measured choice holds.
 result<std::string> identity_of_library() {
   int device = 0;
   int driver = 0;
@@ -29,7 +29,7 @@ result<std::string> identity_of_library() {
                      properties.major, properties.minor);
 }
 
-/// Where nothing can be kept on disk, the lane alone knows.
+/// Choices are kept in the memory of the lane alone if there is no folder for them.
 tuned_choices open_choices() {
   const std::string folder = tuned_choices::default_folder();
   if (folder.empty()) return {};
@@ -66,7 +66,7 @@ class matmul_plans {
       return {};
     }
     if (auto done = measure(plan, library_.get(), s, where); !done) {
-      // The guess needs less memory than to look for something better.
+      // The first candidate needs less memory than the measurement.
       if (done.error().code == errc::out_of_memory) return {};
       return done;
     }
@@ -88,7 +88,7 @@ result<matmul_plans*> plans_of(lane& where) {
     cublasLtHandle_t library = nullptr;
     auto created = check(cublasLtCreate(&library), "cublasLtCreate", where.stream());
     if (!created) {
-      // What cuBLASLt then calls "not initialized" is memory that it did not get.
+      // cuBLASLt says "not initialized" if it did not get memory.
       if (created.error().vendor_code == CUBLAS_STATUS_NOT_INITIALIZED &&
           created.error().code == errc::library_error) {
         created.error().code = errc::out_of_memory;

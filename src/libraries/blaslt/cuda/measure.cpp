@@ -1,6 +1,5 @@
+#include "backend/cuda/context/call_frame.hpp"
 #include "backend/cuda/context/failure.hpp"
-#include "backend/cuda/context/pieces.hpp"
-#include "base/try.hpp"
 #include "libraries/blaslt/cuda/matmul_plan.hpp"
 
 #include <algorithm>
@@ -125,22 +124,20 @@ result<void> measure(lt_plan& plan, cublasLtHandle_t library, const sides& s, la
   const auto& all = plan.candidates();
   const std::size_t count = std::min(all.size(), static_cast<std::size_t>(r.candidates));
   if (count < 2) return {};
-  pieces room;
-  std::size_t most = 0;
+  call_frame c(where);
   for (std::size_t i = 0; i < count; ++i)
-    most = std::max(most, all[i].workspace_bytes);
-  const std::size_t workspace_at = room.add(static_cast<std::int64_t>(most));
+    c.share(all[i].workspace_bytes);
   // A request that adds to what is there may run once only: its candidates write elsewhere. All
   // else that it writes it overwrites each time.
   const bool in_place = !r.c.null() && r.c.same_view(r.d);
   const auto beyond = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(r.d.address()) %
                                                 256);  // aligned as d is
-  const std::size_t d_at = room.add(in_place ? r.d.reach().end + beyond : 0);
-  std::byte* const memory = TRY(where.workspace(std::max<std::size_t>(room.bytes(), 256))).data();
+  const auto elsewhere = c.bytes(in_place ? r.d.reach().end + beyond : 0);
+  TRY(c.begin());
   event begin = TRY(make_event());
   event end = TRY(make_event());
-  stopwatch watch(plan, library, s, in_place ? memory + d_at + beyond : r.d.address(),
-                  memory + workspace_at, where.stream(), std::move(begin), std::move(end));
+  stopwatch watch(plan, library, s, in_place ? elsewhere + beyond : r.d.address(), c.shared(),
+                  where.stream(), std::move(begin), std::move(end));
 
   std::vector<float> best(count, std::numeric_limits<float>::infinity());
   std::vector<int> repeated(count, 1);

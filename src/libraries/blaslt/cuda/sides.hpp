@@ -36,7 +36,7 @@ struct sides {
   blas::op right_op;
   const any_tensor& vector;
 
-  /// The matrices as they are stored. Of a request without c, its c is its d.
+  /// The matrices as they are stored. If the request has no c, c is its d.
   struct matrices {
     lt_matrix left, right, c, d;
   };

@@ -1,5 +1,7 @@
 #include "libraries/blaslt/cuda/tuned_choices.hpp"
 
+#include "base/try.hpp"
+
 #include <fmt/format.h>
 #include <sys/file.h>
 
@@ -16,7 +18,7 @@ namespace {
 
 constexpr std::size_t header_bytes = 512;
 constexpr std::size_t most_numbers = 48;
-// More of them than any program's products.
+// More than the products of any program.
 constexpr std::size_t most_entries = 4096;
 
 /// An entry as it lies on disk: all of one size, so that a damaged one spoils no other.
@@ -38,7 +40,8 @@ std::uint64_t checksum_of(const stored& entry) noexcept {
   return hash_of(std::as_bytes(std::span(&entry, 1)).first(offsetof(stored, checksum)));
 }
 
-/// Others that replace the file wait meanwhile, but not for a process that is stopped.
+/// Keeps other processes from replacing the file. The wait for it has an end, because a process
+/// that holds it may be stopped.
 class folder_lock {
  public:
   explicit folder_lock(int folder) : folder_(folder) {
@@ -78,10 +81,8 @@ std::string tuned_choices::default_folder() {
 }
 
 result<tuned_choices> tuned_choices::open(const std::string& folder, const std::string& identity) {
-  auto opened = os::private_folder::open(folder);
-  if (!opened) return std::move(opened).error();
   tuned_choices made;
-  made.folder_ = *std::move(opened);
+  made.folder_ = TRY(os::private_folder::open(folder));
   made.header_ = fmt::format("troupe matmul choices, form 3\n{}\n", identity);
   made.header_.resize(header_bytes, '\0');
   made.name_ = fmt::format("choices-{:016x}", hash_of(std::as_bytes(std::span(made.header_))));
@@ -107,7 +108,7 @@ void tuned_choices::keep(const matmul_key& key, const choice& chosen) {
     merged.insert_or_assign(place, chosen);
     while (merged.size() > most_entries)
       merged.erase(merged.begin()->first == place ? std::next(merged.begin()) : merged.begin());
-    // Whoever writes holds the lock: what is unfinished, nobody will finish.
+    // Writers hold the lock, so an unfinished file has lost its writer.
     for (const std::string& name : folder_.names()) {
       if (os::private_folder::is_unfinished(name)) folder_.remove(name);
     }

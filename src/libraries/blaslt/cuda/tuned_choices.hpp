@@ -13,10 +13,10 @@
 
 namespace troupe::cuda {
 
-/// Kernels that have been measured to be the fastest, by the keys of plans, and on disk for whom
-/// comes next: a file for each identity (library, driver, device), in a folder of this user's
-/// alone. What is read back is checked; an entry that is damaged does not count. Any process may
-/// use the same folder: a file is replaced as a whole, with what others have added to it.
+/// Kernels that were measured to be the fastest, by the keys of plans. They are kept on disk for
+/// later processes: a file for each identity (library, driver, device), in a folder that only this
+/// user may read. Entries are checked when they are read; a damaged one is ignored. Processes may
+/// share the folder: a file is replaced as a whole, together with the entries of others.
 class tuned_choices {
  public:
   /// A kernel, as `lt_plan` keeps it.
@@ -28,12 +28,12 @@ class tuned_choices {
   [[nodiscard]] static result<tuned_choices> open(const std::string& folder,
                                                   const std::string& identity);
 
-  /// Null where nothing is known.
+  /// Null if the key is not known.
   [[nodiscard]] const choice* find(const matmul_key& key) const;
-  /// What cannot be written is kept in memory all the same.
+  /// A choice that cannot be written to disk is still kept in memory.
   void keep(const matmul_key& key, const choice& chosen);
 
-  /// troupe/matmuls in $XDG_CACHE_HOME, or in ~/.cache; empty where neither is known.
+  /// troupe/matmuls in $XDG_CACHE_HOME, or in ~/.cache; empty if neither is known.
   [[nodiscard]] static std::string default_folder();
 
  private:

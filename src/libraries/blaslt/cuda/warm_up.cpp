@@ -1,7 +1,6 @@
+#include "backend/cuda/context/call_frame.hpp"
 #include "backend/cuda/context/executor.hpp"
 #include "backend/cuda/context/failure.hpp"
-#include "backend/cuda/context/pieces.hpp"
-#include "base/try.hpp"
 #include "libraries/blaslt/cuda/matmul_plan.hpp"
 
 #include <array>
@@ -23,22 +22,21 @@ result<void> warm_up(lane& where) {
       return blaslt::matmul{
           .a = matrix(0, type), .b = matrix(1, type).transpose(), .d = matrix(2, out)};
     };
-    std::byte* const operands = TRY(where.workspace(3 * bytes)).data();
-    auto found = plan_for(where, sides(request_at(operands)));
+    // A plan is good wherever the workspace lies: all of it is aligned alike.
+    auto found = plan_for(where, sides(request_at(TRY(where.workspace(3 * bytes)).data())));
     if (!found) {
       if (found.error().code == errc::unsupported) continue;
       return std::move(found).error();
     }
     const lt_kernel& kernel = found->plan->chosen();
-    pieces all;
-    const std::size_t data_at = all.add(3 * bytes);
-    const std::size_t work_at = all.add(static_cast<std::int64_t>(kernel.workspace_bytes));
-    // The plan is good wherever workspace lies: all of it is aligned alike.
-    std::byte* const memory = TRY(where.workspace(all.bytes())).data();
-    TRY(check(cudaMemsetAsync(memory, 0, all.bytes(), where.stream()), "cudaMemsetAsync"));
-    const blaslt::matmul request = request_at(memory + data_at);
-    TRY(run(*found->plan, found->library, sides(request), kernel, request.d.address(),
-            memory + work_at, where.stream()));
+    call_frame c(where);
+    const auto operands = c.bytes(3 * bytes);
+    c.share(kernel.workspace_bytes);
+    TRY(c.begin());
+    TRY(check(cudaMemsetAsync(operands, 0, 3 * bytes, where.stream()), "cudaMemsetAsync"));
+    const blaslt::matmul request = request_at(operands);
+    TRY(run(*found->plan, found->library, sides(request), kernel, request.d.address(), c.shared(),
+            where.stream()));
   }
   return {};
 }

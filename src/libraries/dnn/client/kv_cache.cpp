@@ -28,14 +28,14 @@ future<void> kv_step::append(std::int64_t layer, const any_tensor& k, const any_
 
 attention_forward kv_step::attend(std::int64_t layer, const any_tensor& q,
                                   const any_tensor& o) const {
-  attention_forward made{.q = q, .o = o, .diagonal = diagonal::bottom_right, .right = 0};
+  attention_forward made{.q = q, .o = o, .mask = {.diagonal = diagonal::bottom_right, .right = 0}};
   if (step_ == nullptr || layer < 0 || layer >= pages_->config().layers) return made;
   made.k = pages_->keys(layer);
   made.v = pages_->values(layer);
-  made.lengths_q = step_->lengths_q;
-  made.lengths_kv = step_->lengths_kv;
+  made.mask.lengths_q = step_->lengths_q;
+  made.mask.lengths_kv = step_->lengths_kv;
   made.all_attend = true;  // each to itself at least, and all sequences have as many
-  made.table_k = made.table_v = step_->table;
+  made.pages.k = made.pages.v = step_->table;
   return made;
 }
 

@@ -14,10 +14,10 @@ using dnn::convolution_of;
 using by_library = result<bool> (*)(const dnn::convolution&, const epilogue&, lane_context&);
 using by_loops = result<void> (*)(const dnn::convolution&, const epilogue&, lane_context&);
 
-/// Uses oneDNN if it has a kernel, and own loops otherwise or if TROUPE_DNN is `loops`.
+/// Uses oneDNN if it has a kernel and may be used, and own loops otherwise.
 result<void> run(by_library library, by_loops loops, const dnn::convolution& c,
                  const epilogue& after, lane_context& lane) {
-  if (uses_onednn() && !c.empty()) {
+  if (lane.methods().dnn == dnn_method::automatic && !c.empty()) {
     auto done = library(c, after, lane);
     if (!done) return std::move(done).error();
     if (*done) return {};

@@ -24,7 +24,7 @@ bool is_result(std::size_t operand, bool backward) noexcept {
   return (operand >= number::d_q_at && operand <= number::d_v_at) || operand == number::d_bias_at;
 }
 
-/// One request on its lane, by a plan.
+/// Runs one request on its lane, by a plan.
 class attention_run {
  public:
   attention_run(const attention_case& what, lane& where, compiled_plan& plan) noexcept
@@ -66,7 +66,7 @@ class attention_run {
   }
 
  private:
-  // Of what the request leaves out and cuDNN wants.
+  // The bytes of an operand that cuDNN needs and the request leaves out.
   [[nodiscard]] std::int64_t bytes_made(std::size_t operand) const noexcept {
     if (!what_.operand(operand).null()) return 0;
     if (operand == number::seed_at || operand == number::offset_at)
@@ -87,7 +87,7 @@ class attention_run {
         "store_words");
   }
 
-  // The elements of a staged operand that are no padding.
+  // The part of a staged operand that is not padding.
   [[nodiscard]] result<any_tensor> staged(std::size_t operand) const {
     const any_tensor& t = what_.operand(operand);
     const any_tensor whole =
@@ -109,8 +109,8 @@ class attention_run {
     return enqueue_copied(t, part, where_);
   }
 
-  // What is beyond a sequence's length, attends to nothing, or is attended by nothing: cuDNN leaves
-  // there whatever its arithmetic gives.
+  // Overwrites rows beyond a sequence's length and rows that attend to nothing or are attended to
+  // by nothing. cuDNN leaves arbitrary values there.
   [[nodiscard]] result<void> store_masked_out(std::span<std::byte* const> addresses) {
     masked_results all;
     const auto add = [&](std::size_t operand, std::uint32_t word) {
@@ -148,7 +148,7 @@ class attention_run {
     const bool packed = t.rank() == 3;  // [t, h, d]
     const std::size_t first_dimension = packed ? 1 : 0;
     for (std::size_t d = first_dimension; d < 4; ++d) {
-      // Of packed rows: heads, tokens, elements.
+      // Packed rows: heads, tokens, elements.
       const int from = !packed ? static_cast<int>(d) : d == 1 ? 1 : d == 2 ? 0 : 2;
       rows.extents[d] = t.extent(from);
       rows.strides[d] = t.stride(from);
@@ -177,7 +177,7 @@ class attention_run {
   compiled_plan& plan_;
   call_frame frame_;
   checked_contents contents_;
-  std::array<frame_array<std::byte>, number::operand_count> made_{};  ///< what lies in workspace
+  std::array<frame_array<std::byte>, number::operand_count> made_{};  ///< operands in workspace
 };
 
 result<void> fill_with(const any_tensor& t, std::uint32_t word, lane& where) {
@@ -191,7 +191,7 @@ result<void> fill_with(const any_tensor& t, std::uint32_t word, lane& where) {
   return enqueue_copied(one, t, where);
 }
 
-// A request of e4m3 without a query, without a key, or with rows of nothing.
+// Runs e4m3 requests that have no query, no key, or rows without elements.
 result<void> run_empty(const attention_case& what, lane& where) {
   if (what.sizes().scores() != 0) {
     return error{.code = errc::unsupported,

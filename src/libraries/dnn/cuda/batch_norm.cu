@@ -10,7 +10,7 @@
 namespace troupe::cuda {
 namespace {
 
-/// A tensor [c] of any of the types; null where it is not given.
+/// A tensor [c] of any supported type, or null.
 struct channel_numbers {
   std::byte* at = nullptr;
   std::int64_t step = 0;
@@ -58,7 +58,7 @@ struct channel_numbers {
   }
 };
 
-/// Numbers of each channel, one array after the other, that are applied to its elements.
+/// Per-channel numbers that are applied to elements, one array after the other.
 template <class Real>
 struct applied {
   Real* first = nullptr;
@@ -73,12 +73,12 @@ struct training_numbers {
   double momentum, eps;
 };
 
-/// The channel of a warp.
+/// The channel of this warp.
 [[nodiscard]] __device__ __forceinline__ std::int64_t channel_of_warp() {
   return flat_thread() / 32;
 }
 
-// A warp for each channel.
+// One warp per channel.
 template <class T>
 __global__ void __launch_bounds__(image_threads)
     finish_moments(const __grid_constant__ training_numbers r, const void* sums, std::int64_t parts,
@@ -97,7 +97,7 @@ __global__ void __launch_bounds__(image_threads)
   const Real rstd = 1 / std::sqrt(variance + static_cast<Real>(r.eps));
   const Real origin = origin_of<T>(x, c);
   const Real mean = origin + all.first;
-  // Of the mean, what its type has no room for.
+  // The part of the mean that does not fit in its type.
   const Real rest = (origin - mean) + all.first;
   const Real scale = rstd * r.weight.get<Real>(c, 1);
   r.mean.set(c, mean);
@@ -134,7 +134,7 @@ struct gradient_numbers {
   channel_numbers rstd, weight, dweight, dbias;
 };
 
-// A warp for each channel.
+// One warp per channel.
 template <class Real>
 __global__ void __launch_bounds__(image_threads)
     finish_products(const __grid_constant__ gradient_numbers r, const void* sums,
@@ -144,7 +144,7 @@ __global__ void __launch_bounds__(image_threads)
   const auto all = sums_of_channel<products, Real>(sums, c, parts);
   if (threadIdx.x % 32 != 0) return;
   const Real rstd = r.rstd.get<Real>(c, 0);
-  r.dweight.set(c, elements == 0 ? Real{0} : all.second * rstd);  // rstd of nothing is NaN
+  r.dweight.set(c, elements == 0 ? Real{0} : all.second * rstd);  // rstd is NaN without elements
   r.dbias.set(c, all.first);
   to.of(1, c) = all.first / elements;
   to.of(2, c) = all.second / elements * rstd * rstd;
@@ -153,17 +153,17 @@ __global__ void __launch_bounds__(image_threads)
 
 struct apply_operands {
   image_view x, dy, to;
-  std::int32_t columns = 1;  ///< of the last dimension of space
+  std::int32_t columns = 1;  ///< extent of the last spatial dimension
   int across = 1;            ///< threads side by side in a line
   image_places each;
 };
 
-/// The numbers of the channels of a pack, which are side by side or one.
+/// Loads the numbers of a pack's channels: V channels side by side, or a single one.
 template <class Real, int V>
 __device__ __forceinline__ void load_numbers(const applied<Real>& from, int array, std::int64_t c,
                                              bool of_each, Real (&to)[V]) {
   if (of_each) {
-    // Aligned, because the number of channels is a multiple of V.
+    // The address is aligned, because the number of channels is a multiple of V.
     load_pack<Real, V>(from.first + array * from.channels + c, to);
     return;
   }
@@ -172,14 +172,14 @@ __device__ __forceinline__ void load_numbers(const applied<Real>& from, int arra
     to[v] = from.of(array, c);
 }
 
-// Threads take V channels of some rows, or some vectors of a line, `across` threads apart.
+// Each thread takes V channels of some rows, or some vectors of a line, `across` threads apart.
 template <class T, int V, bool Gradient>
 __global__ void __launch_bounds__(image_threads)
     apply(const __grid_constant__ apply_operands p, applied<image_real<T>> numbers) {
   using real = image_real<T>;
   const bool of_each = p.each.channels_inside;
   const std::int64_t flat = flat_thread();
-  // Backwards: what was read last is still in the cache.
+  // In reverse order: the elements read last are still in the cache.
   const std::int64_t piece = p.each.count - 1 - flat / p.across;
   if (piece < 0) return;
   image_place at = p.each.at(piece);
@@ -220,11 +220,11 @@ __global__ void __launch_bounds__(image_threads)
   }
 }
 
-/// Blocks that sums are shared among, about: some for each multiprocessor of a large GPU. A
-/// constant, so that the order of sums follows from shapes alone.
+/// The approximate number of blocks that share the sums: a few per multiprocessor of a large GPU.
+/// It is a constant, so that the order of the sums follows from shapes alone.
 constexpr std::int64_t sum_blocks = 1056;
 
-/// A batch norm whose elements are of type T.
+/// Batch norm on elements of type T.
 template <class T>
 class normalizer {
  public:
@@ -318,7 +318,7 @@ class normalizer {
   image_view x_, dy_, to_;
   bool inside_ = false;   ///< channels lie side by side
   bool vectors_ = false;  ///< and in vectors, or space does
-  int unit_ = 1;          ///< elements of a vector
+  int unit_ = 1;          ///< elements per vector
   int across_ = 1;        ///< threads side by side
   image_places one_channel_;
   std::int64_t strips_ = 1;

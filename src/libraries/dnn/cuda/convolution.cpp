@@ -15,7 +15,7 @@
 namespace troupe::cuda {
 namespace {
 
-/// A tensor in workspace, as the plan of a form has it.
+/// A tensor in workspace, as the form's plan describes it.
 struct staged_tensor {
   shape extents;
   dtype type{};
@@ -26,7 +26,7 @@ struct staged_tensor {
   }
 };
 
-/// One request on its lane.
+/// Runs one request on its lane.
 class convolution_run {
  public:
   convolution_run(const convolution_case& what, lane& where, compiled_plan& plan)
@@ -37,7 +37,8 @@ class convolution_run {
 
   [[nodiscard]] result<void> operator()() {
     const epilogue& follows = what_.follows();
-    // Sums that are what is wanted, or that the next pass changes in place.
+    // True if the plan writes the result directly: the sums are final, or the next pass changes
+    // them in place.
     const bool direct = form_.fused || (!form_.staged && what_.sums_type(form_) == result_type() &&
                                         (!follows.adds() || follows.nothing()));
     call_frame c(where_);
@@ -94,7 +95,7 @@ class convolution_run {
     return what_.pads(form_) && &t == &what_.geometry().image.view;
   }
 
-  // The part of a staged tensor that is no padding.
+  // The part of a staged tensor that is not padding.
   [[nodiscard]] result<any_tensor> interior(const any_tensor& t, any_tensor whole) const {
     if (!is_padded(t)) return whole;
     for (int d = 0; d < what_.geometry().space(); ++d) {
@@ -120,12 +121,12 @@ class convolution_run {
   convolution_form form_;
 };
 
-// Of no images: a sum of nothing.
+// Without images, every sum is empty.
 result<void> run_empty(const convolution_case& what, lane& where) {
   const any_tensor& to = what.result();
   if (to.empty()) return {};
   if (!what.follows().adds()) {
-    // Dense, in whatever order.
+    // The tensor is dense, in any order of dimensions.
     const auto bytes = static_cast<std::size_t>(to.count() * size_of(to.type()));
     return check(cudaMemsetAsync(to.address(), 0, bytes, where.stream()), "cudaMemsetAsync");
   }

@@ -6,7 +6,7 @@
 
 namespace troupe::cuda {
 
-/// Enqueues a valid request. It waits for its plan where that was not prepared.
+/// Enqueues a valid request. Waits for its plan if it was not prepared.
 [[nodiscard]] result<void> run_convolution(const dnn::convolution_forward& r, lane& where);
 
 }  // namespace troupe::cuda

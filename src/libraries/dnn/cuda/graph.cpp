@@ -17,7 +17,7 @@
 namespace troupe::cuda {
 namespace {
 
-// What runs the pieces. Set once, while the plugin is loaded.
+// The operations that run the pieces. Set once, while the plugin is loaded.
 operation_of<blaslt::matmul> run_matmul;
 operation_of<blas::gemm> run_gemm;
 operation_of<blas::gemm_strided_batched> run_gemm_batch;
@@ -40,8 +40,8 @@ result<void> run_piece(const dnn::convolution_forward& r, lane& where) {
   return run_convolution(r, where);
 }
 
-/// Memory of a lane for what goes from piece to piece, apart from its workspace, which belongs to
-/// the piece that runs. It grows, in the order of the stream.
+/// Memory of a lane for the values between pieces. It is separate from the workspace, which belongs
+/// to the running piece. It grows in stream order.
 class graph_room {
  public:
   explicit graph_room(cudaStream_t stream) noexcept : stream_(stream) {}
@@ -74,7 +74,8 @@ result<std::byte*> room_of(lane& where, std::int64_t bytes) {
   return static_cast<graph_room*>(attached.get())->take(static_cast<std::size_t>(bytes));
 }
 
-/// For each graph of a lane that has a plan: whether pieces, the first way, or the plan is faster.
+/// For each graph of a lane that has a plan: whether the pieces (the first way) or the plan is
+/// faster.
 using known_turns = lru_cache<plan_words, turn_timer, plan_words_hash>;
 constexpr char turns_key = 0;
 
@@ -86,14 +87,14 @@ turn_timer& turns_of(lane& where, const plan_words& key) {
   return found != nullptr ? *found : known.add(key, turn_timer());
 }
 
-/// A plan may be better than these pieces: one alone is as good as a plan. Plans have one product
-/// or convolution.
+/// True if a plan may be faster than these pieces. A single piece is as fast as a plan. Plans hold
+/// one product or convolution.
 bool wants_plan(const dnn::graph& r, const dnn::lowered_graph& pieces) noexcept {
   return r.engine == dnn::graph_engine::plan || (r.engine == dnn::graph_engine::automatic &&
                                                  pieces.pieces.size() > 1 && pieces.heavy == 1);
 }
 
-/// With the room anywhere: plans depend on how far addresses are aligned.
+/// Uses any aligned address for the temporary memory: plans depend on the alignment only.
 dnn::graph_memory memory_before(const dnn::graph& r) noexcept {
   dnn::graph_memory memory(r);
   constexpr std::uintptr_t aligned = 256;
@@ -101,7 +102,7 @@ dnn::graph_memory memory_before(const dnn::graph& r) noexcept {
   return memory;
 }
 
-// Pieces that are convolutions need plans, too, but where the graph's own is all that is asked for.
+// Convolution pieces need plans, too, unless the request asks for the graph's own plan only.
 bool prepare(const dnn::graph& r, const std::shared_ptr<kept_blobs>& blobs) {
   auto found = dnn::lowered(r, dnn::products::with_epilogues);
   if (!found) return true;
@@ -203,7 +204,7 @@ const plugin_operations graph_operations([](operation_table& table) {
        },
        .prepared =
            [](const void* r, const std::shared_ptr<kept_blobs>& blobs) noexcept {
-             // Whatever is wrong is for the executor to say.
+             // The executor reports any error.
              try {
                return prepare(*static_cast<const dnn::graph*>(r), blobs);
              } catch (...) {

@@ -10,11 +10,12 @@
 namespace troupe::cuda {
 namespace {
 
-// What copies. Set once, while the plugin is loaded.
+// The operation that copies. Set once, while the plugin is loaded.
 operation_of<memory::copy> run_copy;
 const plugin_operations finds_copy([](operation_table& table) { run_copy.find_in(table); });
 
-// One piece after the other: a step of generation has one or two, beside attention over all keys.
+// Copies one piece after the other. A generation step has one or two, which take little beside
+// attention over all keys.
 result<void> append(const any_tensor& from, const std::vector<any_tensor>& rows, lane& where) {
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (rows[i].empty()) continue;

@@ -11,9 +11,9 @@ struct lrn_operands {
   image_view x, dy, to;
   image_places each;
   std::int64_t channels;
-  std::int64_t before, after;  ///< neighbours of a channel that are in its sum
+  std::int64_t before, after;  ///< neighbours of a channel in its sum
   double share, beta, k;
-  void* sums;  ///< of each place, in the order of `each`
+  void* sums;  ///< per place, in the order of `each`
 };
 
 template <class T>
@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(image_threads)
   p.to.elements<T>()[at.in(p.to)] = element_of<T>(x * power(p, sum_at<T>(p, at)));
 }
 
-// First dy · x · s^(−beta − 1) of each element.
+// First pass: dy · x · s^(−beta − 1) of each element.
 template <class T>
 __global__ void __launch_bounds__(image_threads) lrn_terms(const __grid_constant__ lrn_operands p) {
   using real = image_real<T>;
@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(image_threads)
   if (flat >= p.each.count) return;
   const image_place at = p.each.at(flat);
   const std::int64_t c = at.c;
-  // Those in whose sum the channel is lie the other way round.
+  // The channels whose sums contain this one: `before` and `after` swap.
   const std::int64_t first = c < p.after ? 0 : c - p.after;
   const std::int64_t end = c + p.before < p.channels ? c + p.before + 1 : p.channels;
   const std::int64_t step = p.each.channels_inside ? 1 : p.each.d.by * p.each.h.by * p.each.w.by;

@@ -8,9 +8,9 @@
 
 namespace troupe::cuda {
 
-/// Adds the executor of a request that needs a plan: it waits until that is decided, while other
-/// lanes go on. `Case` is made of a request; it says what decides about the plan (`write`), whether
-/// there is anything to do (`empty`), and the graphs (`graphs`).
+/// Adds the executor of a request that needs a plan. The request waits until its plan is decided,
+/// while other lanes go on. `Case` is constructed from a request. It has `write` (what selects the
+/// plan), `empty` (true if there is nothing to do) and `graphs`.
 template <class Case, request R>
 void add_planned(operation_table& table, result<void> (*enqueue)(const R&, lane&)) {
   table.insert({.type = &request_type_of<R>(),
@@ -23,7 +23,7 @@ void add_planned(operation_table& table, result<void> (*enqueue)(const R&, lane&
                 .executor = reinterpret_cast<void*>(enqueue),
                 .prepared =
                     [](const void* r, const std::shared_ptr<kept_blobs>& blobs) noexcept {
-                      // Whatever is wrong is for the executor to say.
+                      // The executor reports any error.
                       try {
                         const Case what(*static_cast<const R*>(r));
                         if (what.empty()) return true;
@@ -38,7 +38,7 @@ void add_planned(operation_table& table, result<void> (*enqueue)(const R&, lane&
                     }});
 }
 
-/// The plan of a case. \errors why there is none
+/// The plan of a case. \errors the reason why there is none
 template <class Case>
 [[nodiscard]] result<std::shared_ptr<compiled_plan>> plan_of(const Case& what, lane& where) {
   auto service = TRY(plan_service::of_current_context());

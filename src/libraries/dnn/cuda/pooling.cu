@@ -43,7 +43,7 @@ __device__ __forceinline__ void store_places(const max_operands& p, std::int64_t
   }
 }
 
-/// The largest elements so far, and their places.
+/// The largest elements so far and their positions.
 template <class Real, int V>
 struct maxima {
   Real best[V];
@@ -59,7 +59,7 @@ struct maxima {
   __device__ __forceinline__ void take(const Real (&x)[V], std::int32_t place) {
 #pragma unroll
     for (int v = 0; v < V; ++v) {
-      // The first NaN stays.
+      // The first NaN wins.
       const bool taken = !(x[v] <= best[v]) && best[v] == best[v];
       best[v] = taken ? x[v] : best[v];
       places[v] = taken ? place : places[v];
@@ -67,7 +67,7 @@ struct maxima {
   }
 };
 
-// Windows of `Taps` places along the last dimension, or of any number where that is 0.
+// Windows of up to `Taps` elements along the last dimension; 0: any number.
 template <class T, int V, int Taps>
 __global__ void __launch_bounds__(image_threads, V == 1 ? occupied : 1)
     max_forward(const __grid_constant__ max_operands p) {
@@ -100,7 +100,7 @@ __global__ void __launch_bounds__(image_threads, V == 1 ? occupied : 1)
           real x[Taps][V];
 #pragma unroll
           for (int t = 0; t < Taps; ++t) {
-            // What lies in the padding is never taken.
+            // Padding never wins.
             fill_pack(x[t], -std::numeric_limits<real>::infinity());
             if (t >= width.first && t < width.end) load_pack<T, V>(line + t * step, x[t]);
           }
@@ -124,7 +124,7 @@ __global__ void __launch_bounds__(image_threads, V == 1 ? occupied : 1)
   }
 }
 
-// `C` windows of a line, which are narrow.
+// Each thread takes `C` narrow windows of a line.
 template <class T, class Narrow, int C>
 __global__ void __launch_bounds__(image_threads, occupied)
     max_of_narrow(const __grid_constant__ max_operands p) {
@@ -159,7 +159,7 @@ __global__ void __launch_bounds__(image_threads, occupied)
             (depth.start + static_cast<std::int64_t>(td) * p.depth.dilation) * p.image.steps[0] +
             (height.start + static_cast<std::int64_t>(th) * p.height.dilation) * p.image.steps[1];
         real all[Narrow::places(C)];
-        // What lies in the padding is never taken.
+        // Padding never wins.
         load_windows<T, Narrow, C>(line, at.w, p.width.in, -std::numeric_limits<real>::infinity(),
                                    all);
         const std::int32_t first = (td * p.height.window + th) * Narrow::window;
@@ -207,8 +207,8 @@ __device__ __forceinline__ void load_places(const P* from, P (&to)[V]) {
   }
 }
 
-// `C` columns, which are in up to `Most` windows along the last dimension, or in any number where
-// that is 0.
+// Each thread takes `C` columns, which are in up to `Most` windows along the last dimension; 0: in
+// any number.
 template <class T, class P, int V, int C, int Most>
 __global__ void __launch_bounds__(image_threads, V == 1 ? occupied : 1)
     max_backward(const __grid_constant__ max_operands p) {
@@ -240,7 +240,7 @@ __global__ void __launch_bounds__(image_threads, V == 1 ? occupied : 1)
         const T* const dy = gradients + d * p.response.steps[0] + h * p.response.steps[1];
         const P* const of = places + d * p.places.steps[0] + h * p.places.steps[1];
         const auto take = [&](std::int32_t w, const real(&x)[V], const P(&found)[V]) {
-          // Where the window's tap 0 is, from the first column.
+          // The position of the window's tap 0, relative to the first column.
           const std::int32_t start = w * p.width.stride - p.width.padding - at.w;
           const std::int32_t tap = C == 1 ? p.width.tap_at(w, at.w) : 0;
 #pragma unroll
@@ -305,8 +305,8 @@ max_operands operands_of(const R& r, const any_tensor& image, const any_tensor& 
   p.wide_places = r.places.type() == dtype::i32;
   return p;
 }
-/// Calls `launch_it` with how many channels a thread takes, and how many columns, which are up to
-/// `most_columns`.
+/// Calls `launch_it` with the numbers of channels and columns per thread. There are at most
+/// `most_columns` columns.
 template <class T, int MostColumns, class Launch>
 result<void> with_places(max_operands& p, const image_extents& of, Launch launch_it) {
   constexpr int most = vector_bytes / sizeof(T);

@@ -15,7 +15,7 @@ namespace {
 
 using namespace rnn;
 
-/// What all passes do before and after cuDNN's calls.
+/// The work that all passes share, before and after cuDNN's calls.
 template <class R>
 class pass {
  public:
@@ -29,7 +29,7 @@ class pass {
         frame_(where) {}
 
  protected:
-  /// The calls. \errors `invalid_argument` where the reserve is too small for them
+  /// Plans the calls. \errors `invalid_argument` if the reserve is too small for them
   result<void> plan(const any_tensor& reserve) {
     calls_ = TRY(chain::make(r_.network, s_, type_, r_.lengths, dnn::every_step(s_, r_.lengths),
                              time_first_, training_, where_));
@@ -44,8 +44,8 @@ class pass {
     weights_ = frame_.bytes(calls_.weight_bytes());
     return {};
   }
-  /// Enqueues what `calls` does, once all operands are there, between the copies of those that lie
-  /// elsewhere. `kind` tells requests apart whose operands are alike.
+  /// Enqueues the calls between the copies of operands that lie elsewhere. All operands must have
+  /// been added. `kind` distinguishes requests with equal operands.
   template <class Calls>
   [[nodiscard]] result<void> enqueue(std::uint64_t kind, Calls calls) {
     TRY(frame_.begin());
@@ -58,12 +58,12 @@ class pass {
     });
   }
   [[nodiscard]] std::byte* at(std::size_t operand) const noexcept { return operands_.at(operand); }
-  /// The part of the states that a call is about.
+  /// The part of a state that belongs to a call.
   [[nodiscard]] std::byte* state(std::size_t operand, const link& l, bool cell) const noexcept {
     std::byte* const all = at(operand);
     return all == nullptr ? nullptr : all + calls_.states_before(l, cell);
   }
-  /// The weights of a call, as cuDNN wants them.
+  /// The weights of a call in cuDNN's layout.
   [[nodiscard]] result<std::byte*> weights_of(const link& l, std::size_t operand) {
     if (std::byte* const same = calls_.in_place(l, at(operand));
         same != nullptr && reinterpret_cast<std::uintptr_t>(same) % 16 == 0) {
@@ -73,7 +73,7 @@ class pass {
     TRY(calls_.gather(l, at(operand), to, stream_));
     return to;
   }
-  /// Sequences without a step keep their state, which cuDNN's manual does not promise.
+  /// Copies the state of sequences without steps: cuDNN does not document that it does so.
   [[nodiscard]] result<void> keep(std::size_t from, std::size_t to, std::int64_t width) const {
     if (at(to) == nullptr) return {};
     const auto row = static_cast<std::size_t>(width * size_of(type_));
@@ -90,7 +90,7 @@ class pass {
     }
     return {};
   }
-  /// Where no sequence has a step.
+  /// For requests in which no sequence has a step.
   [[nodiscard]] result<void> keep_all(const any_tensor& from, const any_tensor& to) const {
     if (to.null()) return {};
     const auto bytes = static_cast<std::size_t>(to.count() * size_of(to.type()));
@@ -131,7 +131,7 @@ class pass {
   operands operands_;
   frame_array<std::byte> work_;
   frame_array<std::byte> weights_;
-  cudaStream_t stream_ = nullptr;  ///< what calls enqueue on
+  cudaStream_t stream_ = nullptr;  ///< the stream on which calls are enqueued
 };
 
 class forward_pass : pass<dnn::rnn_forward> {
@@ -200,7 +200,7 @@ class backward_data_pass : pass<dnn::rnn_backward_data> {
     const std::size_t dh_0 = operands_.add(r_.dh_0, use::writes, frame_);
     const std::size_t dc_0 = operands_.add(r_.dc_0, use::writes, frame_);
     const std::size_t reserve = operands_.add_reserve(r_.reserve, use::updates, frame_);
-    // What comes down from one layer to the next, in turns.
+    // The gradients between two layers, in two alternating buffers.
     const bool several = calls_.links().size() > 1;
     const auto joint = static_cast<std::int64_t>(several ? calls_.joint_bytes() : 0);
     const frame_array<std::byte> between[2] = {frame_.bytes(joint), frame_.bytes(joint)};
@@ -269,7 +269,7 @@ class backward_weights_pass : pass<dnn::rnn_backward_weights> {
   }
 
  private:
-  // cuDNN adds to what is there.
+  // cuDNN adds to the existing gradients.
   result<void> begin_sums(const link& l, const std::byte* ours, std::byte* to,
                           bool in_place) const {
     if (!r_.accumulate) return enqueue_zeros(to, l.layers->weight_bytes, stream_);

@@ -6,7 +6,7 @@
 namespace troupe::cuda {
 namespace {
 
-// The handle of the lane. What plans need is loaded with them, on threads of their own.
+// Makes the handle of the lane. Plans load the rest on their own threads.
 const plugin_warm_up ahead_of_use([](lane_context& context) -> result<void> {
   auto& where = static_cast<lane&>(context);
   TRY(cudnn_of(where));

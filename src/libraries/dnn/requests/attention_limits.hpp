@@ -44,15 +44,15 @@ template <attention_request R>
   return {.sizes = sizes_of(r),
           .type = r.q.type(),
           .result_type = r.o.type(),
-          .diagonal = r.diagonal,
-          .left = r.left,
-          .right = r.right,
-          .lengths = !r.lengths_q.null() || !r.lengths_kv.null(),
-          .packed = !r.offsets_q.null() || !r.offsets_k.null(),
+          .diagonal = r.mask.diagonal,
+          .left = r.mask.left,
+          .right = r.mask.right,
+          .lengths = !r.mask.lengths_q.null() || !r.mask.lengths_kv.null(),
+          .packed = !r.packed.offsets_q.null() || !r.packed.offsets_k.null(),
           .paged = has_pages(r),
           .bias = !r.bias.null(),
           .alibi = r.alibi,
-          .dropout = r.dropout > 0,
+          .dropout = r.dropout.probability > 0,
           .backward = std::same_as<R, attention_backward>};
 }
 
@@ -87,9 +87,10 @@ inline constexpr std::array attention_limits = {
           return f.type == dtype::f64 || f.type == dtype::f32;
         },
         [](const attention_facts& f) { return fmt::format("q is {}", to_string(f.type)); }},
-    attention_limit{"alibi needs right = 0",
-                    [](const attention_facts& f) noexcept { return f.alibi && f.right != 0; },
-                    [](const attention_facts& f) { return fmt::format("right is {}", f.right); }},
+    attention_limit{
+        "alibi needs mask.right = 0",
+        [](const attention_facts& f) noexcept { return f.alibi && f.right != 0; },
+        [](const attention_facts& f) { return fmt::format("mask.right is {}", f.right); }},
     attention_limit{"a right bound from diagonal bottom_right goes without bias, alibi and dropout",
                     [](const attention_facts& f) noexcept {
                       return f.bottom_right() && (f.bias || f.alibi || f.dropout);

@@ -39,15 +39,15 @@ concept attention_request =
 
 template <attention_request R>
 [[nodiscard]] bool packs_queries(const R& r) noexcept {
-  return !r.offsets_q.null();
+  return !r.packed.offsets_q.null();
 }
 template <attention_request R>
 [[nodiscard]] bool packs_keys(const R& r) noexcept {
-  return !r.offsets_k.null();
+  return !r.packed.offsets_k.null();
 }
 template <attention_request R>
 [[nodiscard]] bool has_pages(const R& r) noexcept {
-  if constexpr (std::same_as<R, attention_forward>) return !r.table_k.null();
+  if constexpr (std::same_as<R, attention_forward>) return !r.pages.k.null();
   return false;
 }
 
@@ -57,18 +57,18 @@ template <attention_request R>
   attention_sizes s;
   const bool packed_q = packs_queries(r);
   const bool packed_k = packs_keys(r);
-  s.batch = packed_q ? r.offsets_q.extent(0) - 1 : r.q.extent(0);
+  s.batch = packed_q ? r.packed.offsets_q.extent(0) - 1 : r.q.extent(0);
   s.heads = r.q.extent(1);
   s.d = r.q.extent(packed_q ? 2 : 3);
   s.s_q = r.q.extent(packed_q ? 0 : 2);
-  if (packed_q && r.longest_q > 0) s.s_q = r.longest_q;
+  if (packed_q && r.packed.longest_q > 0) s.s_q = r.packed.longest_q;
   s.key_heads = r.k.extent(1);
   s.value_heads = r.v.extent(1);
   s.d_v = r.v.extent(packed_k ? 2 : 3);
   s.s_kv = r.k.extent(packed_k ? 0 : 2);
-  if (packed_k && r.longest_kv > 0) s.s_kv = r.longest_kv;
+  if (packed_k && r.packed.longest_kv > 0) s.s_kv = r.packed.longest_kv;
   if constexpr (std::same_as<R, attention_forward>) {
-    if (has_pages(r)) s.s_kv = saturated_product(r.table_k.extent(1), r.k.extent(2));
+    if (has_pages(r)) s.s_kv = saturated_product(r.pages.k.extent(1), r.k.extent(2));
   }
   return s;
 }

@@ -61,6 +61,7 @@ void graph::describe(description<graph>& d) {
           "cuDNN documentation, graph API");
   d.reads("inputs", &graph::inputs, {}, "what the computation reads");
   d.writes("outputs", &graph::outputs, {}, "results");
+  d.derived(&graph::outputs, [](const graph& r) { return r.what.outputs_for(r.inputs); });
   d.group("what", &graph::what);
   d.value("intermediate", &graph::intermediate, "type of real values in memory between nodes");
   d.value("math", &graph::math, "arithmetic of products of f32");

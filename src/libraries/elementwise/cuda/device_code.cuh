@@ -1,7 +1,7 @@
 #pragma once
 
-// What kernels are made of, whether compiled ahead or at run time, so that both give the same bits.
-// The runtime compiler takes this very text.
+// Shared by kernels that are compiled ahead and at run time, so that both give the same bits. The
+// runtime compiler reads this text.
 
 #include "libraries/elementwise/cuda/parameters.hpp"
 #include "libraries/elementwise/shared/operations.hpp"
@@ -80,7 +80,7 @@ OPERATION T stored(Number x) {
   }
 }
 
-/// As many elements as one thread moves at once.
+/// The elements that a thread moves at once.
 template <class T, int N>
 struct alignas(sizeof(T) * N > 16 ? 16 : sizeof(T) * N) vector {
   T at[N];
@@ -103,15 +103,15 @@ OPERATION u64 divided(u64 n, const loop_parameters& by) { return n / by.extent; 
 
 // Rows ------------------------------------------------------------------------------------------
 
-/// A number and where it was, for row_argmin and row_argmax.
+/// A number and its position, for row_argmin and row_argmax.
 template <class T>
 struct placed {
   T number;
   i64 place;
 };
 
-// How a row operation begins, takes a number in, and joins two parts. Parts are joined in an order
-// that only the shape decides.
+// The identity, the accumulation and the joining of partial results of each row operation. The
+// order of joining depends on the shape only.
 struct row_sum {
   template <class T>
   static __device__ __forceinline__ T start() {
@@ -162,7 +162,7 @@ struct row_maximum {
     return op_maximum(a, b);
   }
 };
-// The first place of the best number; NaN is better than any.
+// The first position of the best number. NaN is better than any number.
 template <bool Least>
 struct row_place {
   template <class T>
@@ -192,8 +192,9 @@ OPERATION placed<T> exchanged(placed<T> x, int mask) {
   return {exchanged(x.number, mask), exchanged(x.place, mask)};
 }
 
-/// Joins the parts of a team of `threads`, a power of two from 32 on; all threads get the result.
-/// More than a warp is a whole block, and `room` has a part for each warp.
+/// Joins the partial results of a team of `threads`, a power of two from 32 on. All threads get the
+/// result. A team of more than a warp is a whole block, and `room` holds one partial result per
+/// warp.
 template <class Operation, class Part>
 OPERATION Part joined(Part mine, int threads, void* room) {
 #pragma unroll
@@ -201,7 +202,7 @@ OPERATION Part joined(Part mine, int threads, void* room) {
     mine = Operation::join(mine, exchanged(mine, mask));
   if (threads == 32) return mine;
   Part* parts = static_cast<Part*>(room);
-  __syncthreads();  // whoever still reads what was joined before
+  __syncthreads();  // other threads may still read the last result
   if ((threadIdx.x & 31) == 0) parts[threadIdx.x >> 5] = mine;
   __syncthreads();
   Part all = parts[0];

@@ -40,27 +40,27 @@ void make_key(key_words& key, const R& r) {
 struct known_request {
   kernel_plan plan;
   std::shared_ptr<compiled_kernel> kernel;           ///< null until it is ordered
-  std::unique_ptr<interpreter_program> interpreted;  ///< null where it is too large
-  std::vector<std::pair<std::uint16_t, elementwise::number>> constants;  ///< as the plan has them
+  std::unique_ptr<interpreter_program> interpreted;  ///< null if the program is too large
+  std::vector<std::pair<std::uint16_t, elementwise::number>> constants;  ///< in the plan's order
   std::size_t passes = 0;
-  std::vector<bool> has_part;  ///< by pass of a split row
+  std::vector<bool> has_part;  ///< per pass of a split row
   bool nothing = false;        ///< no elements
 };
 
-/// What a lane keeps.
+/// The state of a lane.
 struct lane_state {
   static constexpr std::size_t most_known = 512;
   std::unordered_map<key_words, known_request, key_hash> known;
-  key_words key;  // of the request at hand
+  key_words key;  // the current request's
 };
 constexpr char attachment_key = 0;
 
-bool waits_for_kernels() noexcept {
-  return policy() == kernel_policy::compiled || policy() == kernel_policy::callbacks;
+bool waits_for_kernels(const lane& where) noexcept {
+  const elementwise_method method = where.methods().elementwise;
+  return method == elementwise_method::compiled || method == elementwise_method::callbacks;
 }
 
-/// What a kernel is written from, for a thread that does it later. Tensors are there for their
-/// types.
+/// The inputs of the background thread that writes a kernel's source. The tensors only carry types.
 struct source_job {
   std::vector<any_tensor> inputs;
   std::vector<any_tensor> outputs;
@@ -72,7 +72,8 @@ struct source_job {
 /// Orders the compiled kernel of a request.
 using kernel_order = std::function<result<std::shared_ptr<compiled_kernel>>()>;
 
-/// What is known of a request from now on. `order` is set unless only the interpreter is wanted.
+/// Prepares everything about a request that is cached. `order` is set unless only the interpreter
+/// is wanted.
 template <class R>
 result<known_request> prepare(const driver& d, const R& r, const lane& where, kernel_order& order) {
   auto bound = TRY(elementwise::bind(r));
@@ -100,7 +101,8 @@ result<known_request> prepare(const driver& d, const R& r, const lane& where, ke
   }
   made.interpreted = std::make_unique<interpreter_program>();
   if (!made.interpreted->assign(bound, over, made.plan)) made.interpreted.reset();
-  if (made.interpreted && policy() == kernel_policy::interpreted) return made;
+  if (made.interpreted && where.methods().elementwise == elementwise_method::interpreted)
+    return made;
   auto job = std::make_shared<source_job>(r.inputs, r.outputs, std::move(bound), over, made.plan);
   job->request.inputs = job->inputs;
   job->request.outputs = job->outputs;
@@ -167,7 +169,7 @@ result<void> run(const R& r, lane& where) {
     known.kernel = TRY(order());
     return {};
   };
-  if (waits_for_kernels() || !known.interpreted) {
+  if (waits_for_kernels(where) || !known.interpreted) {
     TRY(order_kernel());
     known.kernel->wait();
   }
@@ -182,7 +184,7 @@ result<void> run(const R& r, lane& where) {
     }
   }
   auto enqueued = enqueue_interpreter(*known.interpreted, known.plan, parameters, where.stream());
-  // The order takes as long as the launch: the interpreter runs meanwhile.
+  // Ordering takes as long as the launch, so launch first: the interpreter runs meanwhile.
   return enqueued ? order_kernel() : std::move(enqueued);
 }
 

@@ -29,13 +29,14 @@ gpu::loop_parameters loop_of(std::int64_t extent) noexcept {
   return made;
 }
 
-/// A request's operands in memory.
+/// An operand in memory.
 struct memory_operand {
   const any_tensor* view;
-  std::int64_t bytes;  ///< of an element
+  std::int64_t bytes;  ///< per element
 };
 
-// The most elements that every operand has side by side, aligned, wherever a step begins.
+// The largest vector width for which each operand is contiguous and aligned at the start of every
+// step.
 int vector_of(const std::vector<memory_operand>& operands, const elementwise::loops& over) {
   if (over.row.empty()) return 1;
   const loop& inner = over.row.back();
@@ -75,8 +76,8 @@ int vector_of(const std::vector<memory_operand>& operands, const elementwise::lo
   return static_cast<int>(vector);
 }
 
-// Where an input's fastest dimension is another one than the output's, squares of both touch either
-// side in whole cache lines.
+// If the fastest dimension of an input differs from the output's, a block works on squares of both
+// dimensions, so that either side is accessed in whole cache lines.
 int tile_loop_of(const std::vector<memory_operand>& operands, const elementwise::loops& over) {
   constexpr std::int64_t least_extent = 16;
   if (over.row.size() < 2 || over.row.back().extent < least_extent) return -1;
@@ -103,7 +104,7 @@ void choose_team(kernel_plan& p, const elementwise::bound_request& r, int multip
           std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(steps, 1) + 3) / 4)),
       32, most_team));
   p.threads = static_cast<unsigned>(p.team == 32 ? 256 : p.team);
-  // Long rows, too few to keep the GPU busy, are shared by several blocks.
+  // If there are too few rows to keep the GPU busy, several blocks share each long row.
   constexpr std::int64_t steps_of_split = 4096;
   const std::int64_t wanted = std::int64_t{multiprocessors} * 4;
   if (rows < wanted / 2 && steps >= 4 * steps_of_split) {
@@ -123,7 +124,7 @@ void choose_team(kernel_plan& p, const elementwise::bound_request& r, int multip
         static_cast<std::int64_t>(std::max<std::size_t>(r.program.code.size(), interpreter_slots)) *
         8;
     p.blocks = rows * static_cast<std::int64_t>(p.parameters.splits);
-    p.joining_blocks = (rows + 7) / 8;  // a warp each
+    p.joining_blocks = (rows + 7) / 8;  // one warp each
     return;
   }
   std::int64_t held_bytes = 0;
@@ -204,7 +205,7 @@ result<kernel_plan> kernel_plan::of(const elementwise::bound_request& r,
     p.steps.push_back(
         over.row.empty() ? 0 : static_cast<std::uint8_t>(over.row.back().strides[k] != 0));
   }
-  // An index that is not the innermost loop's own moves by more than one.
+  // An index of another loop than the innermost does not advance by 1.
   if (p.vector > 1) {
     for (std::size_t k = operands.size(); k < count; ++k)
       p.steps[k] = static_cast<std::uint8_t>(over.row.back().strides[k]);

@@ -22,9 +22,9 @@ struct key_hash {
   }
 };
 
-/// Adds all of a tensor that decides which code runs: not its address, but that one's alignment.
+/// Adds everything about a tensor that selects code: the alignment of its address, not the address.
 inline void add_to_key(key_words& key, const any_tensor& t) {
-  constexpr std::uintptr_t widest = 16;  // a vector's; what is beyond it decides nothing
+  constexpr std::uintptr_t widest = 16;  // a vector's; more alignment makes no difference
   const auto alignment = reinterpret_cast<std::uintptr_t>(t.address()) % widest;
   key.push_back(static_cast<std::int64_t>(t.type()) | std::int64_t{t.rank()} << 8 |
                 static_cast<std::int64_t>(alignment) << 16);
@@ -32,8 +32,8 @@ inline void add_to_key(key_words& key, const any_tensor& t) {
   key.insert(key.end(), t.strides().begin(), t.strides().end());
 }
 
-/// Adds a function but for the values of its constants, which are parameters. Which of these are
-/// real decides types.
+/// Adds a function without the values of its constants, which are parameters. Whether they are real
+/// is added, because it determines types.
 inline void add_to_key(key_words& key, const elementwise::function& f) {
   key.push_back(static_cast<std::int64_t>(f.size()));
   for (std::size_t i = 0; i < f.size(); ++i) {

@@ -1,6 +1,6 @@
 #pragma once
 
-// What a kernel gets. The runtime compiler takes this very text.
+// The parameters of kernels. The runtime compiler reads this text.
 
 namespace troupe::elementwise::gpu {
 
@@ -18,8 +18,8 @@ struct loop_parameters {
   unsigned shift;
 };
 
-/// An operand: where its first element is, and how far, in bytes, a step of each loop goes. Of an
-/// index operand the address is a number, and the strides are in steps.
+/// An operand: the address of its first element, and the stride of each loop in bytes. For an index
+/// operand, the address is a number and the strides are in steps.
 struct operand_parameters {
   char* address;
   long strides[most_loops];
@@ -29,11 +29,11 @@ struct operand_parameters {
 struct parameters {
   u64 rows;
   u64 row_steps;    ///< vectors of elements in a row
-  u64 row_length;   ///< elements of it
+  u64 row_length;   ///< elements in a row
   u64 splits;       ///< blocks that share a row
-  u64 split_steps;  ///< vectors for each of them
-  char* partials;   ///< of a shared row: accumulators by row, split and operation
-  long* cells;      ///< of a shared row: uniform values by row and instruction
+  u64 split_steps;  ///< vectors in each split
+  char* partials;   ///< shared rows: accumulators by row, split and operation
+  long* cells;      ///< shared rows: uniform values by row and instruction
   loop_parameters loops[most_loops];
   operand_parameters operands[most_operands];
   long constants[most_cells];  ///< the bits of each, in its type

@@ -7,7 +7,7 @@
 
 namespace troupe::cuda {
 
-/// Enqueues a named operation as the maps and rows that it is made of.
+/// Enqueues a named operation as a sequence of maps and rows.
 template <class R>
 [[nodiscard]] result<void> run_steps(const R& r, lane& where) {
   for (const elementwise::step& one : elementwise::steps_of(r)) {

@@ -74,6 +74,10 @@ void bias_add_backward::describe(description<bias_add_backward>& d) {
   d.reads("dy", &R::dy, {all}, "gradient of y");
   d.writes("dbias", &R::dbias, {n}, "gradient of bias");
   d.same_type({&R::dy, &R::dbias}, float_types);
+  d.derived(n, [](const R& r, std::vector<std::int64_t>& extents) {
+    const std::int64_t axis = r.axis < 0 ? r.axis + r.dy.rank() : r.axis;
+    if (axis >= 0 && axis < r.dy.rank()) extents.push_back(r.dy.extent(static_cast<int>(axis)));
+  });
   describe_bias_axis<&R::dy, &R::dbias>(d);
 }
 

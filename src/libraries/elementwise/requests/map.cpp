@@ -8,6 +8,7 @@ void map::describe(description<map>& d) {
   d.about("Applies a function to each element: outputs = what(inputs), in one pass over memory.");
   d.reads("inputs", &map::inputs, {}, "what the function reads, broadcast to the outputs' shape");
   d.writes("outputs", &map::outputs, {}, "take what the function gives, all of one shape");
+  d.derived(&map::outputs, &forms_of_outputs);
   d.group("what", &map::what);
   d.rule(
       "the function is valid for these tensors and has no row operations; inputs can be "

@@ -190,6 +190,7 @@ void reduce::describe(description<reduce>& d) {
   d.about("Reduces along axes: outputs = after(op(before(inputs))), in one pass over memory.");
   d.reads("inputs", &reduce::inputs, {}, "operands, broadcast together");
   d.writes("outputs", &reduce::outputs, {}, "with extent 1 along the axes, or without them");
+  d.derived(&reduce::outputs, &forms_of_outputs);
   d.group("before", &reduce::before);
   d.value("op", &reduce::op, "how one value is made of many");
   d.group("after", &reduce::after);

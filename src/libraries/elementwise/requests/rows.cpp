@@ -8,6 +8,7 @@ void rows::describe(description<rows>& d) {
   d.about("Applies a function with row operations to each row: softmax, norms, reductions.");
   d.reads("inputs", &rows::inputs, {}, "what the function reads, broadcast together");
   d.writes("outputs", &rows::outputs, {}, "whole, or with one element for each row");
+  d.derived(&rows::outputs, &forms_of_outputs);
   d.group("what", &rows::what);
   d.value("axes", &rows::axes, "dimensions that make a row; negative ones count from the last");
   d.rule(

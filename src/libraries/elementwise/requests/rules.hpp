@@ -1,9 +1,11 @@
 #pragma once
 
 #include <troupe/request/argument_checks.hpp>
+#include <troupe/request/tensor_form.hpp>
 
 #include <cstdint>
 #include <initializer_list>
+#include <vector>
 
 namespace troupe::elementwise {
 
@@ -15,6 +17,12 @@ struct reduce;
 void check_request(argument_checks& check, const map& r);
 void check_request(argument_checks& check, const rows& r);
 void check_request(argument_checks& check, const reduce& r);
+
+/// The outputs that these get if none are given: as large as all inputs together, with extent 1
+/// along the axes where the function gives one value for a row.
+result<std::vector<tensor_form>> forms_of_outputs(const map& r);
+result<std::vector<tensor_form>> forms_of_outputs(const rows& r);
+result<std::vector<tensor_form>> forms_of_outputs(const reduce& r);
 
 // The rules of named operations for their operands. ---------------------------------------------
 

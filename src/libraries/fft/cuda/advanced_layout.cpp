@@ -10,7 +10,7 @@ namespace {
 using fft::loop;
 using fft::transform;
 
-// Copies to workspace and back cost less than many calls that each do a part of the batch.
+// Beyond this many calls for parts of the batch, copies to workspace and back are cheaper.
 constexpr std::int64_t most_calls = 16;
 
 using strides_of = std::int64_t loop::*;
@@ -19,7 +19,7 @@ bool is_complex(const transform& t, strides_of side) noexcept {
   return side == &loop::in ? t.in_is_complex() : t.out_is_complex();
 }
 
-/// The axes of one operand, if each steps over whole rows of the next.
+/// The axes of one operand, if the stride of each covers a whole number of rows of the next.
 std::optional<advanced_side> embedded(const transform& t, strides_of side) noexcept {
   const bool complex = is_complex(t, side);
   const auto axis = [&](int d) -> const loop& { return t.axes[static_cast<std::size_t>(d)]; };
@@ -30,7 +30,7 @@ std::optional<advanced_side> embedded(const transform& t, strides_of side) noexc
       !limits::cufft::accepts_stride(t, side == &loop::out, complex, axis(last).n, made.stride)) {
     return std::nullopt;
   }
-  std::int64_t inner = made.stride;  // between neighbours of the axis within
+  std::int64_t inner = made.stride;  // between neighbours of the inner axis
   for (int d = last; d > 0; --d) {
     const std::int64_t extent = t.extent(d, complex);
     const std::int64_t step = axis(d - 1).n > 1 ? axis(d - 1).*side : inner * extent;
@@ -43,7 +43,7 @@ std::optional<advanced_side> embedded(const transform& t, strides_of side) noexc
   return made;
 }
 
-/// All transforms of this operand lie at one distance from each other.
+/// True if all transforms of this operand are equally far apart.
 bool equidistant(const transform& t, strides_of side) noexcept {
   for (std::size_t d = 0; d < static_cast<std::size_t>(t.batches); ++d) {
     if (t.batch[d].*side < 1) return false;
@@ -52,8 +52,7 @@ bool equidistant(const transform& t, strides_of side) noexcept {
   return true;
 }
 
-/// cuFFT wants real numbers where a complex one could lie, too. Source: cuFFT documentation,
-/// cufftExecR2C.
+/// cuFFT needs real numbers aligned like complex ones. Source: cuFFT documentation, cufftExecR2C.
 bool stays_aligned(const transform& t, const loop& calls) noexcept {
   return (t.in_is_complex() || calls.in % 2 == 0) && (t.out_is_complex() || calls.out % 2 == 0);
 }
@@ -73,7 +72,7 @@ std::optional<advanced_layout> advanced_layout_of(const transform& t) noexcept {
   if (!in || !out) return std::nullopt;
   advanced_layout made{.in = *in, .out = *out};
   if (t.batches == 0) return made;
-  // The longest one goes into the plan.
+  // The plan takes the longest loop.
   const auto loops = t.batch.begin();
   const auto longest = std::max_element(loops, loops + t.batches,
                                         [](const loop& a, const loop& b) { return a.n < b.n; });

@@ -6,20 +6,20 @@
 #include <cstdint>
 #include <optional>
 
-/// Which transforms cuFFT does where they lie. Source: cuFFT documentation, "Advanced Data Layout":
-/// number [b][x][y][z] of an operand lies at
-/// b · distance + ((x · embed[1] + y) · embed[2] + z) · stride.
+/// The layouts that cuFFT transforms without copies. Source: cuFFT documentation, "Advanced Data
+/// Layout": number [b][x][y][z] of an operand is at index b · distance + ((x · embed[1] + y) ·
+/// embed[2] + z) · stride.
 namespace troupe::cuda {
 
-/// The dimensions of one operand, in its numbers; `embed` is outermost first.
+/// The layout of one operand, in its numbers; `embed` is outermost first.
 struct advanced_side {
   std::array<std::int64_t, 3> embed{1, 1, 1};
   std::int64_t stride = 1;
   std::int64_t distance = 1;
 };
 
-/// A transform as calls of one plan: each does `batch` transforms, and begins where the indices of
-/// `outer` say.
+/// A transform as calls of one plan. Each call does `batch` transforms and begins at an index of
+/// the `outer` loops.
 struct advanced_layout {
   advanced_side in;
   advanced_side out;
@@ -28,12 +28,12 @@ struct advanced_layout {
   int outer_rank = 0;
 };
 
-/// True when this operand of `t` alone would let cuFFT do it, in one call.
+/// True if cuFFT could do `t` in one call as far as this operand is concerned.
 [[nodiscard]] bool input_fits(const fft::transform& t) noexcept;
 [[nodiscard]] bool output_fits(const fft::transform& t) noexcept;
 
-/// How cuFFT does `t` where it lies, in a few calls at most; nothing where it cannot, or not worth
-/// the calls. Both operands row-major without gaps are always done in one.
+/// The calls by which cuFFT does `t` without copies; nothing if that is not possible, or needs too
+/// many calls. Packed row-major operands always need one call.
 [[nodiscard]] std::optional<advanced_layout> advanced_layout_of(const fft::transform& t) noexcept;
 
 }  // namespace troupe::cuda

@@ -17,7 +17,7 @@ bool lay_out(callback_layout& made, const fft::transform& t, const any_tensor& i
              const any_tensor& out) {
   made.what = fft::lay_out(t, in, out);
   const auto fitting = advanced_layout_of(made.what);
-  // A callback's offset counts from where its call begins.
+  // A callback's offset is relative to its call.
   if (!fitting || fitting->outer_rank > 0) return false;
   made.layout = *fitting;
   return true;
@@ -29,7 +29,7 @@ result<callback_layout> callback_layout::of(const fft::transform& t, const fft::
   callback_layout made;
   made.in_place = fft::in_place(r.in, r.out);
   if (made.in_place) {
-    // Each number is read and written where it is: whoever does that in parts must know it.
+    // In place, one call must transform the views as they are: there are no temporary numbers.
     made.in = r.in;
     made.out = r.out;
     if (aligned(t, r.in) && aligned(t, r.out) && lay_out(made, t, r.in, r.out)) return made;
@@ -40,7 +40,7 @@ result<callback_layout> callback_layout::of(const fft::transform& t, const fft::
   };
   made.in = r.loads() ? numbers(r.in, t.in_is_complex()) : r.in;
   made.out = r.stores() ? numbers(r.out, t.out_is_complex()) : r.out;
-  // Source for both rules: see the passes.
+  // The passes name the source of both rules.
   const bool loses_input = t.kind == fft::kind::c2r;
   const bool must_copy_in = !r.loads() && (loses_input || !aligned(t, r.in));
   const bool must_copy_out =
@@ -57,7 +57,7 @@ result<callback_layout> callback_layout::of(const fft::transform& t, const fft::
     return refusal("cuFFT does not transform it in one call");
   }
   made.room_in = made.copy_in || (r.loads() && loses_input);
-  // Of several passes, cuFFT writes all but the last to its output, too.
+  // With several passes, cuFFT writes all but the last to its output, too.
   const bool takes_numbers = r.out.type() == made.out.type() && r.out.packed() && aligned(t, r.out);
   made.room_out = made.copy_out || (r.stores() && !takes_numbers);
   return made;

@@ -15,7 +15,7 @@ using elementwise::opcode;
 
 static_assert(caller_info::most_words >= 2 * most_callback_words);
 
-/// What is given to the thread that makes a plan. Tensors are there for their types and layouts.
+/// The inputs of the thread that makes a plan. The tensors only carry types and layouts.
 struct plan_order {
   struct callback {
     elementwise::map what;
@@ -41,10 +41,10 @@ cufftXtCallbackType callback_type(bool loads, dtype precision, bool complex) noe
 }
 
 result<void> make_plan(const plan_order& order) {
-  // Lanes use the device's primary context, and so does this thread from now on.
+  // Lanes use the device's primary context; this thread does so from now on.
   TRY(check(cudaSetDevice(order.device), "cudaSetDevice"));
   const auto architecture = TRY(current_architecture());
-  // Both at once; then they are waited for, by a thread that has nothing else to do.
+  // Compile both at once, then wait. This thread has nothing else to do.
   std::vector<future<jit::binary>> compiled;
   compiled.reserve(order.callbacks.size());
   for (const auto& one : order.callbacks) {
@@ -129,7 +129,7 @@ result<callback_run> callback_run::order(const fft::transform& t, const fft::req
 }
 
 void callback_run::set_words(const side& of, const elementwise::map& what, bool loads) {
-  const std::size_t own = loads ? what.inputs.size() : 0;  // the numbers, which are not in memory
+  const std::size_t own = loads ? what.inputs.size() : 0;  // the numbers are not in memory
   std::size_t k = 0;
   for (const auto* const list : {&what.inputs, &what.outputs}) {
     for (const any_tensor& t : *list) {
@@ -153,8 +153,8 @@ result<void> callback_run::run(const fft::transform& t, const fft::request_field
   const callback_layout& as = layout_;
   call_frame c(where);
   const auto room_out = c.bytes(as.room_out ? bytes_of(as.out) : 0);
-  // Numbers that load makes lie nowhere. cuFFT gets another address than that of its output, which
-  // would mean in place.
+  // Numbers that load computes have no address. cuFFT gets an address that differs from its output:
+  // equal addresses would mean in place.
   constexpr std::int64_t nowhere = 256;
   const bool loads_apart = r.loads() && !as.in_place;
   const auto room_in = c.bytes(as.room_in ? bytes_of(as.in) : loads_apart ? nowhere : 0);

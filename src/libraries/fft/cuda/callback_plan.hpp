@@ -15,8 +15,8 @@
 
 namespace troupe::cuda {
 
-/// A plan with callbacks, made in the background: the thread that has made it publishes `ready`
-/// (release); the lane that it is for looks at it before each request (acquire).
+/// A plan with callbacks, made in the background. The thread that makes it publishes `ready`
+/// (release). Its lane checks `now` before each request (acquire).
 struct callback_plan {
   enum class state : std::uint8_t { making, ready, failed };
   std::atomic<state> now{state::making};
@@ -29,39 +29,39 @@ struct callback_plan {
   callback_plan(const callback_plan&) = delete;
   callback_plan& operator=(const callback_plan&) = delete;
 
-  /// Waits for the end of the making.
+  /// Waits until the plan is ready or has failed.
   void wait() const { now.wait(state::making, std::memory_order_acquire); }
 
-  long* const place;  ///< what the callbacks find
+  long* const place;  ///< the words that the callbacks read
 
  private:
   std::shared_ptr<caller_info> places_;
 };
 
-/// How a request of certain types, layouts and programs is run with callbacks.
+/// Runs requests of certain types, layouts and programs with callbacks.
 class callback_run {
  public:
-  /// Has another thread write, compile and link the callbacks, and does not wait. `store` is what a
-  /// request's store is with the factor of its scale in it.
-  /// \errors `unsupported` where only passes can do it; `out_of_memory` where all places are taken
+  /// Lets another thread write, compile and link the callbacks, without waiting. `store` is the
+  /// request's store, including the factor of its scale. \errors `unsupported` if only passes can
+  /// do it; `out_of_memory` if all places are taken
   [[nodiscard]] static result<callback_run> order(const fft::transform& t,
                                                   const fft::request_fields& r,
                                                   const elementwise::function& store,
                                                   const std::shared_ptr<caller_info>& places);
 
   [[nodiscard]] const callback_plan& plan() const noexcept { return *plan_; }
-  /// The plan, for whoever lets it go; nothing else may be called afterwards.
+  /// Moves the plan out, for its destruction elsewhere. No other function may be called afterwards.
   [[nodiscard]] std::shared_ptr<callback_plan> release() noexcept { return std::move(plan_); }
   /// Enqueues a request. Precondition: the plan is ready.
   [[nodiscard]] result<void> run(const fft::transform& t, const fft::request_fields& r,
                                  const elementwise::function& store, lane& where);
 
  private:
-  /// What a callback reads of its request.
+  /// The words that a callback reads of its request.
   struct side {
     bool given = false;
-    std::size_t first = 0;     ///< of its words in the place
-    std::size_t operands = 0;  ///< addresses, the constants follow
+    std::size_t first = 0;     ///< the first of its words in the place
+    std::size_t operands = 0;  ///< addresses, followed by the constants
     std::vector<std::pair<std::uint16_t, elementwise::number>> constants;
   };
 
@@ -71,8 +71,8 @@ class callback_run {
   callback_layout layout_;
   side load_;
   side store_;
-  std::vector<long> words_;    // of the request at hand
-  std::vector<long> written_;  // what the place holds, in the order of the stream
+  std::vector<long> words_;    // the current request's
+  std::vector<long> written_;  // the content of the place, in stream order
   bool on_stream_ = false;
   std::shared_ptr<callback_plan> plan_;
 };

@@ -25,7 +25,7 @@ void add_with_operands(key_words& key, const elementwise::function& f,
     add_to_key(key, t);
 }
 
-/// All that decides which plan and which callbacks a request has.
+/// Builds the key of everything that selects the plan and the callbacks of a request.
 void make_key(key_words& key, const fft::transform& t, const fft::request_fields& r,
               const elementwise::function& store) {
   key.clear();
@@ -38,7 +38,7 @@ void make_key(key_words& key, const fft::transform& t, const fft::request_fields
   add_with_operands(key, store, r.store_operands);
 }
 
-/// What has been found to be faster in passes, for the lanes that have not tried it.
+/// Keys of requests that are faster in passes, for lanes that have not measured it yet.
 class faster_in_passes {
  public:
   [[nodiscard]] static bool holds(const key_words& key) {
@@ -64,20 +64,20 @@ class faster_in_passes {
   std::unordered_set<key_words, key_hash> keys_;
 };
 
-/// Requests that are alike, on one lane.
+/// Requests with equal keys, on one lane.
 struct known_request {
-  bool seen = false;    ///< once before
-  bool passes = false;  ///< the last word: run in passes
-  std::string why;      ///< that is so
+  bool seen = false;    ///< at least once before
+  bool passes = false;  ///< final: run in passes
+  std::string why;      ///< the reason for `passes`
   std::optional<callback_run> callbacks;
   turn_timer turns;  ///< which way is faster
 };
 
 struct lane_state {
-  // As many as there are places for what their callbacks find.
+  // Limited by the number of places for the callbacks' words.
   lru_cache<key_words, known_request, key_hash> known{caller_info::most_places / 2};
   std::shared_ptr<caller_info> places;
-  key_words key;  // of the request at hand
+  key_words key;  // the current request's
 };
 constexpr char callbacks_key = 0;
 
@@ -99,9 +99,11 @@ void order(known_request& known, lane_state& state, const fft::transform& t,
 
 result<void> run_with_functions(const fft::transform& t, const fft::request_fields& r, lane& where,
                                 transform_executor in_passes) {
-  const bool must_call = policy() == kernel_policy::callbacks;
-  if (policy() != kernel_policy::automatic && !must_call) return in_passes(t, r, where);
-  // With callbacks, scaling is part of store; without room in it they are not used.
+  const elementwise_method method = where.methods().elementwise;
+  const bool must_call = method == elementwise_method::callbacks;
+  if (method != elementwise_method::automatic && !must_call) return in_passes(t, r, where);
+  // With callbacks, scaling is a part of store. If store has no room for it, callbacks are not
+  // used.
   std::optional<elementwise::function> scaled;
   if (r.stores() && t.factor != 1) {
     scaled = fft::scaled_store(r, t.factor, t.out_is_complex());
@@ -119,8 +121,7 @@ result<void> run_with_functions(const fft::transform& t, const fft::request_fiel
     found->passes = !must_call && faster_in_passes::holds(state.key);
   }
   known_request& known = *found;
-  // What comes once is not worth a plan of its own, which keeps a processor busy for up to a
-  // second.
+  // A request that runs once is not worth a plan, which keeps a processor busy for up to a second.
   if (!known.callbacks && !known.passes && (known.seen || must_call))
     order(known, state, t, r, store);
   known.seen = true;
@@ -155,7 +156,7 @@ result<void> run_with_functions(const fft::transform& t, const fft::request_fiel
     faster_in_passes::add(state.key);
     known.passes = true;
     known.why = "passes are faster";
-    // Freeing a plan may wait for the device, which a lane does not.
+    // Freeing a plan may wait for the device, which a lane must not do.
     run_in_background([dropped = known.callbacks->release()]() mutable { dropped.reset(); });
     known.callbacks.reset();
   }

@@ -8,7 +8,8 @@
 namespace troupe::cuda {
 namespace {
 
-// They travel with the launch, which copies them: no memory of the host has to outlive it.
+// Words are passed as a launch parameter, which is copied: no host memory has to outlive the
+// launch.
 struct words_parameter {
   long words[caller_info::most_words];
 };

@@ -11,18 +11,18 @@
 
 namespace troupe::cuda {
 
-/// What the callbacks of plans find in device memory: a place for each plan of a lane, which stays
-/// where it is while the plan lives.
+/// Device memory with the words that callbacks read. Each plan of a lane has a place, at the same
+/// address as long as the plan lives.
 ///
-/// A plan has one place, although several of its requests may be in flight with other addresses.
-/// That is right because all that touches the place is enqueued on the lane's one stream, in the
-/// order of the requests: `enqueue_words` for a request begins when the kernels of the request
-/// before have ended, and those of its own transform begin when it has. No other stream, and no
-/// host code, ever reads or writes a place; a place that is given back and taken by another plan of
-/// the lane is overwritten in the same order.
+/// One place per plan is enough, even if several of its requests with other addresses are in
+/// flight. Everything that accesses the place is enqueued on the lane's one stream, in the order of
+/// the requests: `enqueue_words` of a request begins after the kernels of the request before, and
+/// the kernels of its own transform begin after it. No other stream and no host code accesses a
+/// place. If a place is given back and another plan of the lane takes it, it is overwritten in the
+/// same order.
 class caller_info {
  public:
-  static constexpr std::size_t most_words = 322;  ///< of load and store together
+  static constexpr std::size_t most_words = 322;  ///< for load and store together
   static constexpr std::size_t most_places = 64;
 
   /// \errors `out_of_memory`
@@ -31,7 +31,7 @@ class caller_info {
   caller_info(const caller_info&) = delete;
   caller_info& operator=(const caller_info&) = delete;
 
-  /// Null where all are taken. Any thread may give one back.
+  /// Null if all places are taken. Any thread may give one back.
   [[nodiscard]] long* take();
   void give_back(long* place);
 
@@ -43,7 +43,7 @@ class caller_info {
   std::vector<long*> free_;
 };
 
-/// Writes a place in the order of the stream. Precondition: at most `caller_info::most_words`.
+/// Writes a place in stream order. Precondition: at most `caller_info::most_words`.
 [[nodiscard]] result<void> enqueue_words(std::span<const long> words, long* place,
                                          cudaStream_t stream);
 /// Loads the kernel into the current context ahead of its first use.

@@ -24,7 +24,7 @@ cudaDataType as_cuda(dtype precision, bool complex) noexcept {
   }
 }
 
-/// As cuFFT takes it, which does not write there but does not say so.
+/// The type of cuFFT's parameters, which it does not write although they are not const.
 using long_array = std::array<long long, 3>;
 long_array as_longs(const std::array<std::int64_t, 3>& numbers) noexcept {
   return {numbers[0], numbers[1], numbers[2]};
@@ -69,7 +69,7 @@ result<cufft_plan> cufft_plan::make(const fft::transform& t, const advanced_layo
   cufftHandle handle = CUFFT_PLAN_NULL;
   TRY(check(cufftCreate(&handle), "cufftCreate", stream));
   cufft_plan made(handle, stream);
-  // cuFFT would wait for the device where it allocated by itself.
+  // If cuFFT allocated by itself, it would wait for the device.
   TRY(check(cufftSetAutoAllocation(handle, 0), "cufftSetAutoAllocation", stream));
   for (const cufft_callback& one : callbacks) {
     void* info = one.info;
@@ -103,7 +103,7 @@ cufft_plan::~cufft_plan() {
 
 result<void> cufft_plan::run(std::byte* in, std::byte* out, fft::direction direction,
                              std::byte* work) const {
-  // The lane's workspace moves when it grows, so each call says where it is.
+  // The lane's workspace moves when it grows, so each call sets its address.
   if (work_bytes_ > 0) {
     TRY(check(cufftSetWorkArea(handle_, work), "cufftSetWorkArea", stream_));
   }

@@ -19,10 +19,10 @@
 
 namespace troupe::cuda {
 
-/// The error for a status, with its name and the call; success for success. Where `stream` says
-/// that the context is lost, that is the error, whatever cuFFT called it: `device_fault`. Otherwise
-/// ALLOC_FAILED is `out_of_memory`; NOT_SUPPORTED, NOT_IMPLEMENTED and INVALID_SIZE are
-/// `unsupported`; what is left, `library_error`.
+/// Converts a status to success or to an error with its name and the call. If `stream` reports that
+/// the context is lost, the error is `device_fault`, whatever cuFFT reports. Otherwise ALLOC_FAILED
+/// is `out_of_memory`; NOT_SUPPORTED, NOT_IMPLEMENTED and INVALID_SIZE are `unsupported`; any other
+/// status is `library_error`.
 [[nodiscard]] result<void> check(cufftResult status, std::string_view call, cudaStream_t stream);
 
 /// A device function that cuFFT calls for each number that it loads or stores.
@@ -30,16 +30,14 @@ struct cufft_callback {
   std::string name;
   std::vector<std::byte> code;  ///< LTO-IR
   cufftXtCallbackType type = CUFFT_CB_UNDEFINED;
-  void* info = nullptr;  ///< in device memory; for as long as the plan lives
+  void* info = nullptr;  ///< in device memory; must live as long as the plan
 };
 
-/// A plan of cuFFT on a lane's stream, which has no memory of its own to work in: each call brings
-/// it.
+/// A cuFFT plan on a lane's stream. It owns no workspace: each call brings it.
 class cufft_plan {
  public:
-  /// With callbacks it links kernels, which takes up to a second, and may be called by another
-  /// thread than the lane's, without its stream.
-  /// \errors `out_of_memory`; `unsupported`
+  /// With callbacks it links kernels, which takes up to a second. Then another thread than the
+  /// lane's may call it, without the lane's stream. \errors `out_of_memory`; `unsupported`
   [[nodiscard]] static result<cufft_plan> make(const fft::transform& t, const advanced_layout& as,
                                                cudaStream_t stream,
                                                std::span<const cufft_callback> callbacks = {});
@@ -53,7 +51,7 @@ class cufft_plan {
 
   /// Sets the stream that `run` enqueues on.
   [[nodiscard]] result<void> set_stream(cudaStream_t stream);
-  /// Bytes that `run` needs at `work`.
+  /// The bytes that `run` needs at `work`.
   [[nodiscard]] std::size_t work_bytes() const noexcept { return work_bytes_; }
   [[nodiscard]] result<void> run(std::byte* in, std::byte* out, fft::direction direction,
                                  std::byte* work) const;
@@ -66,8 +64,8 @@ class cufft_plan {
   std::size_t work_bytes_ = 0;
 };
 
-/// The plan of the lane for transforms like `t`: one that is kept, or a new one. Valid until the
-/// next call. \errors as `cufft_plan::make`
+/// The lane's plan for transforms like `t`: a cached one, or a new one. Valid until the next call.
+/// \errors as `cufft_plan::make`
 [[nodiscard]] result<const cufft_plan*> plan_for(lane& where, const fft::transform& t,
                                                  const advanced_layout& as);
 

@@ -12,7 +12,7 @@
 namespace troupe::cuda {
 namespace {
 
-// What runs functions. Set once, while the plugin is loaded.
+// The operation that runs maps. Set once, while the plugin is loaded.
 operation_of<elementwise::map> run_map;
 const plugin_operations finds_map([](operation_table& table) { run_map.find_in(table); });
 

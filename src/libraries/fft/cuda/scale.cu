@@ -10,14 +10,14 @@
 namespace troupe::cuda {
 namespace {
 
-/// A complex number, no more aligned than tensors are.
+/// A complex number with the alignment that tensors have.
 template <class Real>
 struct alignas(8) complex_number {
   Real real;
   Real imaginary;
 };
 
-// What an element is multiplied in.
+// The type in which elements are multiplied.
 template <class Element>
 struct factor_of {
   using type = float;
@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(block_threads)
   }
 }
 
-/// Calls `f` with a value of what the kernel takes elements of `type` for.
+/// Calls `f` with a value of the type that the kernel uses for elements of `type`.
 template <class F>
 result<void> with_element(dtype type, F f) {
   switch (type) {

@@ -7,7 +7,7 @@
 
 namespace troupe::cuda {
 
-/// Enqueues t = factor · t. f32 f64 c64 c128, and halves, which are multiplied in f32.
+/// Enqueues t = factor · t for f32, f64, c64, c128, and for halves, which are multiplied in f32.
 [[nodiscard]] result<void> enqueue_scale(const any_tensor& t, double factor, cudaStream_t stream);
 
 /// Loads the kernels into the current context ahead of their first use.

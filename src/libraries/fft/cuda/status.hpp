@@ -6,7 +6,7 @@
 
 namespace troupe::cuda {
 
-/// cuFFT has no function that names them. Source: cufft.h, cufftResult.
+/// The names of statuses; cuFFT has no function for them. Source: cufft.h, cufftResult.
 inline constexpr std::array cufft_statuses{
     vendor_status{0x1, "CUFFT_INVALID_PLAN", errc::library_error},
     vendor_status{0x2, "CUFFT_ALLOC_FAILED", errc::out_of_memory},

@@ -16,12 +16,12 @@
 namespace troupe::cuda {
 namespace {
 
-/// A transform as cuFFT will do it: which operands it finds in workspace, and how they lie.
+/// A transform as cuFFT does it: which operands are in workspace, and their layouts.
 struct preparation {
   bool copy_in = false;
   bool copy_out = false;
-  bool in_target = false;  ///< what load gives is transformed where the results are to be
-  any_tensor in;           ///< the operands, or the shape of what functions make of them
+  bool in_target = false;  ///< load stores its results in the target, where they are transformed
+  any_tensor in;           ///< the operands, or their shape if functions compute them
   any_tensor out;
   fft::transform what;
   advanced_layout layout;
@@ -42,8 +42,8 @@ struct preparation {
     copy_in = must_in || !aligned(t, in) || !input_fits(wanted);
     copy_out = must_out || !aligned(t, out) || !output_fits(wanted);
     if (in_target) copy_in = copy_out = copy_in || copy_out;
-    // A few calls that copy nothing are the best; then one copy. Where each operand is well laid
-    // out but not as the other is, both are copied: that always fits.
+    // Prefer a few calls without copies, then one copy. If each operand's layout is suitable but
+    // the two differ, copy both: that always fits.
     const bool may_stay = !must_in && !must_out && aligned(t, in) && aligned(t, out);
     if (may_stay && lay_out(t, false, false)) return;
     if (lay_out(t, copy_in, copy_out)) return;
@@ -68,7 +68,7 @@ struct preparation {
   }
 };
 
-/// Calls the plan once for each index of the outer loops.
+/// Runs the plan once for each index of the outer loops.
 result<void> run_all(const cufft_plan& plan, const preparation& as, std::byte* in, std::byte* out,
                      std::byte* work) {
   const auto ranks = static_cast<std::size_t>(as.layout.outer_rank);
@@ -90,12 +90,12 @@ result<void> run_all(const cufft_plan& plan, const preparation& as, std::byte* i
   }
 }
 
-/// Functions run before and after the transform.
+/// Runs functions as passes before and after the transform.
 result<void> run_in_passes(const fft::transform& t, const fft::request_fields& r, lane& where) {
   const preparation as(t, r);
   const auto plan = TRY(plan_for(where, as.what, as.layout));
 
-  // Functions run as maps, which ask for no workspace of their own.
+  // Functions run as maps, which need no workspace.
   call_frame c(where);
   const bool own_in = as.copy_in && !as.in_target;
   const auto own_target = c.bytes(as.copy_out ? bytes_of(as.out) : 0);

@@ -5,7 +5,7 @@
 
 namespace troupe::cuda {
 
-/// Enqueues `t`, which is that of the request `r`.
+/// Enqueues `t`, the transform of the request `r`.
 [[nodiscard]] result<void> transform_all(const fft::transform& t, const fft::request_fields& r,
                                          lane& where);
 

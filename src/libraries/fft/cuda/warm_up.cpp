@@ -11,7 +11,7 @@
 namespace troupe::cuda {
 namespace {
 
-/// A transform of `like`'s kind and precision, within a piece of workspace.
+/// Runs a transform of `like`'s kind and precision, in a piece of workspace.
 result<void> warm_up(lane& where, fft::transform like, std::int64_t n) {
   like.axes[0] = {.n = n, .in = 1, .out = 1};
   const auto layout = advanced_layout_of(like);

@@ -72,7 +72,7 @@ result<void> ask_occupancy(const jit::occupancy& r, lane& where, jit::kernel_occ
   launch_configuration how(r.cluster, shape, where.stream());
   const CUresult clusters =
       d->cuOccupancyMaxPotentialClusterSize(&largest_cluster, k->function, &how.native());
-  // A GPU before compute capability 9.0 has none.
+  // GPUs before compute capability 9.0 have no clusters.
   if (clusters != CUDA_ERROR_NOT_SUPPORTED) {
     TRY(check(clusters, "cuOccupancyMaxPotentialClusterSize"));
     if (r.cluster != jit::dims{}) {

@@ -13,9 +13,10 @@
 namespace troupe::cuda {
 namespace {
 
-/// Count and sizes as the image says, and types as the name does. Not again for arguments of the
-/// same kinds, types and sizes as the last that fitted: a loop launches the same. No arguments are
-/// counted each time, as nothing that has fitted yet looks the same.
+/// Checks the number and sizes of arguments against the image, and their types against the name.
+/// The check is skipped if kinds, types and sizes equal those of the last arguments that fitted, as
+/// in a loop. Without arguments the number is always checked, because an empty cache looks the
+/// same.
 result<void> check_arguments(const jit::launch& r, launchable& k) {
   if (!k.fitting.empty() && std::ranges::equal(r.arguments.codes(), k.fitting)) return {};
   if (k.declared) TRY(k.declared->check(r.arguments));
@@ -42,14 +43,14 @@ result<void> check_arguments(const jit::launch& r, launchable& k) {
   return outcome;
 }
 
-/// Puts the values of the parameters where the driver reads them from: `k.values`. The arguments
-/// fit. \errors those of tensor maps, naming the parameter
+/// Stores the parameters' values in `k.values`, where the driver reads them. Precondition: the
+/// arguments fit. \errors those of tensor maps, naming the parameter
 result<void> place_values(const driver& d, const jit::launch& r, launchable& k) {
   launchable::parameter_values& made = k.values;
   made.pointers.clear();
   made.addresses.clear();
   made.maps.clear();
-  // Pointers into them are kept: they grow no more.
+  // Pointers into the vectors are kept, so these must not reallocate.
   made.addresses.reserve(k.parameters.size());
   made.maps.reserve(k.parameters.size());
   result<void> outcome;
@@ -57,7 +58,7 @@ result<void> place_values(const driver& d, const jit::launch& r, launchable& k) 
     switch (one.what) {
       case jit::argument::kind::scalar:
       case jit::argument::kind::bytes:
-        // The driver copies it, and writes nothing.
+        // The driver copies the value and does not write it.
         made.pointers.push_back(const_cast<std::byte*>(one.value.data()));
         break;
       case jit::argument::kind::tensor:
@@ -66,7 +67,7 @@ result<void> place_values(const driver& d, const jit::launch& r, launchable& k) 
         break;
       case jit::argument::kind::tile: {
         const auto how = jit::tile::read(one.tile);
-        if (!how || !outcome) break;  // was found valid
+        if (!how || !outcome) break;  // validated before
         auto map = encode_tile(d, *one.tensor, *how);
         if (!map) {
           error why = std::move(map).error();

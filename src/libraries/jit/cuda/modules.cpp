@@ -15,12 +15,12 @@
 namespace troupe::cuda {
 namespace {
 
-/// An image in a context.
+/// An image that is loaded in a context.
 class loaded_image {
  public:
   loaded_image(const driver& d, CUcontext context, CUmodule native) noexcept
       : driver_(d), context_(context), native_(native) {}
-  // In a program that has its worker within, by a thread that may have another context.
+  // With an in-process worker, the destroying thread may have another current context.
   ~loaded_image() {
     CUcontext before = nullptr;
     (void)driver_.cuCtxGetCurrent(&before);
@@ -48,13 +48,13 @@ result<std::shared_ptr<loaded_image>> load(const driver& d, CUcontext context,
   const any_tensor& where = k.image();
   const auto image =
       std::span<const std::byte>(where.address(), static_cast<std::size_t>(where.count()));
-  // Every worker may write to this memory, and so may a kernel that has lost its way.
+  // Every worker, and any faulty kernel, may write to this memory.
   if (jit::digest_of(image) != k.image_digest()) {
     return error{
         .code = errc::invalid_argument,
         .message = "the image of the kernel is not what it was: its memory was overwritten"};
   }
-  // The driver looks for the end of a text.
+  // The driver expects a terminating 0 in a text.
   using namespace std::string_view_literals;
   if (!begins(image,
               "\x7f"
@@ -85,8 +85,8 @@ class image_store {
   explicit image_store(CUcontext context) noexcept : context_(context) {}
 
   result<std::shared_ptr<loaded_image>> find(const driver& d, const jit::kernel& k) {
-    // Held while one is loaded: the driver does one at a time, too. Whoever launches what its lane
-    // knows does not come here.
+    // Held while an image is loaded: the driver loads one at a time, too. Launches of kernels that
+    // the lane knows do not come here.
     const std::lock_guard lock(mutex_);
     std::shared_ptr<loaded_image>& known = images_[k.image_digest()];
     if (known) return known;
@@ -105,7 +105,7 @@ class image_store {
   std::unordered_map<jit::digest, std::shared_ptr<loaded_image>, jit::digest_hash> images_;
 };
 
-/// The store of the context that is current; its lanes own it.
+/// The store of the current context; its lanes own it.
 result<std::shared_ptr<image_store>> store_of_context(const driver& d) {
   CUcontext context = nullptr;
   TRY(check(d.cuCtxGetCurrent(&context), "cuCtxGetCurrent"));
@@ -129,11 +129,11 @@ struct kernel_key_hash {
   }
 };
 
-/// What a lane keeps.
+/// The kernels of a lane.
 struct lane_kernels {
   std::shared_ptr<image_store> images;
   std::unordered_map<kernel_key, launchable, kernel_key_hash> known;
-  const kernel_key* last_key = nullptr;  // of the request before, which is often this one's
+  const kernel_key* last_key = nullptr;  // the last request's: often the same
   launchable* last = nullptr;
 };
 
@@ -150,7 +150,7 @@ result<std::vector<launchable::parameter>> parameters_of(const driver& d, CUfunc
   for (;;) {
     launchable::parameter one;
     const CUresult code = d.cuFuncGetParamInfo(f, found.size(), &one.offset, &one.bytes);
-    if (code == CUDA_ERROR_INVALID_VALUE) return found;  // there are no more
+    if (code == CUDA_ERROR_INVALID_VALUE) return found;  // no more parameters
     TRY(check(code, "cuFuncGetParamInfo"));
     found.push_back(one);
   }
@@ -177,7 +177,7 @@ result<launchable> find_in(const driver& d, const std::shared_ptr<loaded_image>&
                                         name)};
   }
   TRY(check(code, "cuModuleGetFunction"));
-  // Now, not when it is launched: what is loaded while kernels run may have to wait for them.
+  // Load it now rather than at the launch: loading while kernels run may have to wait for them.
   TRY(check(d.cuFuncLoad(made.function), "cuFuncLoad"));
   made.parameters = TRY(parameters_of(d, made.function));
   made.declared = jit::signature::of(name);
@@ -209,7 +209,7 @@ result<launchable*> kernel_of(const driver& d, lane& where, const jit::kernel& k
     auto found = TRY(find_in(d, loaded, k.name()));
     place = kernels.known.emplace(kernel_key{image, k.name()}, std::move(found)).first;
   }
-  // Nodes stay where they are.
+  // The map's nodes have stable addresses.
   kernels.last_key = &place->first;
   kernels.last = &place->second;
   return kernels.last;

@@ -7,8 +7,8 @@
 namespace troupe::cuda {
 namespace {
 
-// What every kernel may have without being allowed more. Source: CUDA C++ Programming Guide,
-// "Shared Memory" of compute capability 8.x and 9.0; "Thread Block Clusters".
+// The limits for every kernel without an attribute that raises them. Source: CUDA C++ Programming
+// Guide, "Shared Memory" of compute capability 8.x and 9.0; "Thread Block Clusters".
 constexpr std::int64_t plain_shared_bytes = 49'152;
 constexpr std::int64_t plain_cluster_blocks = 8;
 
@@ -32,7 +32,8 @@ result<void> fit_shape(const driver& d, launchable& k, const block_shape& s) {
                                s.shared_bytes, k.most_dynamic_shared_bytes, k.static_shared_bytes)};
   }
   if (s.shared_bytes + k.static_shared_bytes > plain_shared_bytes && !k.shared_is_raised) {
-    // To the most at once: the attribute is the kernel's, which other lanes launch, too.
+    // Raise it to the maximum at once: the attribute belongs to the kernel, which other lanes
+    // launch, too.
     TRY(check(d.cuFuncSetAttribute(k.function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
                                    k.most_dynamic_shared_bytes),
               "cuFuncSetAttribute"));

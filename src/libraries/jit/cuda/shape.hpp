@@ -9,26 +9,26 @@
 
 namespace troupe::cuda {
 
-/// What a block of a launch is.
+/// The shape of a launch's blocks.
 struct block_shape {
   const jit::dims& block;
   std::int64_t shared_bytes;
   const jit::dims& cluster;
 };
 
-/// Checks that the kernel can be launched so, and allows it what has to be allowed: more than
-/// 48 KiB of shared memory, clusters of more than 8 blocks.
-/// \errors `invalid_argument` for more threads or shared bytes than it can have, with both numbers
+/// Checks that the kernel can be launched with this shape. Raises its limits where needed: more
+/// than 48 KiB of shared memory, clusters of more than 8 blocks. \errors `invalid_argument` for
+/// more threads or shared bytes than it can have, with both numbers
 [[nodiscard]] result<void> fit_shape(const driver& d, launchable& k, const block_shape& s);
 
-/// A launch as the driver wants it, with its attributes.
+/// A launch with its attributes, in the driver's form.
 class launch_configuration {
  public:
   launch_configuration(const jit::dims& grid, const block_shape& s, CUstream stream) noexcept;
   launch_configuration(const launch_configuration&) = delete;
   launch_configuration& operator=(const launch_configuration&) = delete;
 
-  /// The value of one more attribute; there is room for three.
+  /// Adds an attribute and returns its value. There is room for three.
   CUlaunchAttributeValue& add(CUlaunchAttributeID id) noexcept;
   [[nodiscard]] const CUlaunchConfig& native() const noexcept { return native_; }
 

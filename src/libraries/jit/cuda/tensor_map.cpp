@@ -9,8 +9,8 @@ namespace {
 
 constexpr std::size_t most_dimensions = 5;
 
-// Types that the copy engine does not know are copied as integers of their size: it computes
-// nothing, but fills.
+// Types that the copy engine does not know are copied as integers of their size. The engine
+// computes nothing; only fill values depend on the type.
 CUtensorMapDataType type_of(dtype type) noexcept {
   switch (type) {
     case dtype::f64:
@@ -32,7 +32,7 @@ CUtensorMapDataType type_of(dtype type) noexcept {
       return CU_TENSOR_MAP_DATA_TYPE_UINT32;
     case dtype::u64:
     case dtype::c64:
-    case dtype::c128:  // refused before
+    case dtype::c128:  // refused earlier
       return CU_TENSOR_MAP_DATA_TYPE_UINT64;
     case dtype::e4m3:
     case dtype::e5m2:
@@ -76,12 +76,12 @@ CUtensorMapL2promotion promotion_of(jit::tile::promotion how) noexcept {
 
 result<CUtensorMap> encode_tile(const driver& d, const any_tensor& t, const jit::tile& how) {
   std::array<cuuint64_t, most_dimensions> extents{};
-  std::array<cuuint64_t, most_dimensions> strides{};  // in bytes, of all but the innermost
+  std::array<cuuint64_t, most_dimensions> strides{};  // in bytes, without the innermost
   std::array<cuuint32_t, most_dimensions> box{};
   std::array<cuuint32_t, most_dimensions> steps{};
   const int rank = t.rank();
   for (int i = 0; i < rank; ++i) {
-    // The vendor's order begins with the innermost.
+    // The vendor's order begins with the innermost dimension.
     const int from = rank - 1 - i;
     const auto to = static_cast<std::size_t>(i);
     const auto at = static_cast<std::size_t>(from);

@@ -8,11 +8,12 @@
 namespace troupe::cuda {
 namespace {
 
-// Below this a second launch, for what no whole vector holds, costs more than vectors save.
+// Below this count, a second launch for the elements after the last whole vector costs more than
+// vectors save.
 constexpr std::int64_t least_packed_count = 1 << 15;
 
-/// True where a conversion to the same type leaves every bit as it is. Small floats have many NaNs
-/// and make one of them; a bool that is neither 0 nor 1 becomes 1.
+/// True if a conversion to the same type keeps all bits. Small floats have many NaNs and produce
+/// only one; a bool that is neither 0 nor 1 becomes 1.
 bool keeps_bits(dtype type) noexcept {
   return is_integer(type) || is_complex(type) || type == dtype::f32 || type == dtype::f64;
 }

@@ -10,8 +10,8 @@
 #include <cstring>
 #include <type_traits>
 
-// One kernel per carrier and not per pair of types: it looks up both types once per thread, and all
-// threads take the same way.
+// One kernel per carrier rather than per pair of types: it looks up both types once per thread, and
+// all threads take the same branch.
 namespace troupe::cuda {
 namespace {
 
@@ -30,7 +30,7 @@ using every_type =
               std::int8_t, std::uint8_t, std::int16_t, std::uint16_t, std::int32_t, std::uint32_t,
               std::int64_t, std::uint64_t, bool>;
 
-/// What is loaded and stored at once. Only parts of 8 bytes are aligned in c128.
+/// The type that is loaded and stored at once. c128 is aligned to 8 bytes only.
 template <std::size_t Bytes>
 struct vector_of;
 // clang-format off
@@ -41,7 +41,7 @@ template <> struct vector_of<8> { using type = uint2; };
 template <> struct vector_of<16> { using type = uint4; };
 // clang-format on
 
-/// An element as memory holds it: a bool is a byte, which may hold more than 0 and 1.
+/// The type of an element in memory. A bool is a byte, which may hold more than 0 and 1.
 template <class Type>
 using stored_of = std::conditional_t<std::same_as<Type, bool>, std::uint8_t, Type>;
 
@@ -86,7 +86,7 @@ __global__ void __launch_bounds__(block_threads)
   });
 }
 
-/// `Elements` at once; as many vectors a thread as `thread_elements`.
+/// Moves `Elements` at once, and `thread_elements` such vectors per thread.
 template <class Carrier, int Elements>
 __global__ void __launch_bounds__(block_threads)
     convert_vectors(std::int64_t vectors, dtype from_type, const std::byte* __restrict__ from,
@@ -132,7 +132,7 @@ __global__ void __launch_bounds__(block_threads)
   });
 }
 
-/// Types of 4 bytes and less have these carriers, among others.
+/// True for the carriers of types of up to 4 bytes.
 template <class Carrier>
 constexpr bool carries_short = std::same_as<Carrier, float> || std::same_as<Carrier, std::int64_t>;
 

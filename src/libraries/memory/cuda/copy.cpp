@@ -16,12 +16,12 @@ namespace {
 
 using elementwise::strided_loops;
 
-// A copy engine does shorter rows one at a time, a kernel has many on their way.
+// A copy engine moves shorter rows one at a time, while a kernel has many in flight.
 constexpr std::int64_t least_engine_row_bytes = 512;
-// What cudaMemcpy2DAsync takes: `cudaDeviceProp::memPitch` of every device so far.
+// The largest pitch of cudaMemcpy2DAsync: `cudaDeviceProp::memPitch` of every device so far.
 constexpr std::int64_t largest_pitch_bytes = std::numeric_limits<std::int32_t>::max();
 
-/// One row; the driver refuses to copy across registrations of host memory.
+/// Copies one row. The driver refuses to copy across registrations of host memory.
 cudaError_t copy_row(const any_tensor& from, const any_tensor& to, std::uint64_t bytes,
                      cudaStream_t stream) {
   const bool on_device = from.space() == to.space();
@@ -38,12 +38,12 @@ cudaError_t copy_row(const any_tensor& from, const any_tensor& to, std::uint64_t
   return cudaSuccess;
 }
 
-/// The driver's own copy, where it is the best there is; nothing where a kernel is.
+/// Copies by the driver if that is the fastest way; returns nothing if a kernel is.
 std::optional<cudaError_t> copy_by_driver(const strided_loops& loops, const any_tensor& from,
                                           const any_tensor& to, cudaStream_t stream) {
   const bool from_host = from.space() == memory_space::host;
   const bool to_host = to.space() == memory_space::host;
-  // Between host memories the driver would copy at once, in this thread.
+  // Between host memories, the driver would copy synchronously in this thread.
   if (from_host && to_host) return std::nullopt;
   const auto& inner = loops.innermost();
   const std::int64_t bytes = size_of(to.type());
@@ -73,7 +73,7 @@ result<void> copy_elements(const any_tensor& from, const any_tensor& to, lane& w
   strided_loops loops(from, to);
   if (loops.empty) return {};
   if (const auto code = copy_by_driver(loops, from, to, where.stream())) {
-    // Rows of host memory may lie across registrations.
+    // A row of host memory may extend over several registrations.
     if (*code != cudaErrorInvalidValue) return check(*code, "cudaMemcpyAsync");
     (void)cudaGetLastError();
   }

@@ -16,7 +16,7 @@ result<void> fill_elements(const any_tensor& to, element_bytes element, lane& wh
   elementwise::strided_loops loops(to, to);
   if (loops.empty) return {};
   const std::int64_t bytes = size_of(to.type());
-  // Repeated, so that any unit begins with it.
+  // Repeat the value, so that a unit of any size begins with it.
   for (std::size_t i = static_cast<std::size_t>(bytes); i < element.size(); ++i)
     element[i] = element[i - static_cast<std::size_t>(bytes)];
 

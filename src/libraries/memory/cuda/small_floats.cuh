@@ -8,9 +8,9 @@
 #include <concepts>
 #include <cstdint>
 
-/// Conversions from and to the small floats by the GPU's own instructions, bit by bit equal to
-/// those of `troupe/tensor/small_floats.hpp`: the instructions round alike, but know one NaN only
-/// and, for 8 bits, no overflow.
+/// Conversions from and to small floats by the GPU's instructions, with the same bits as those of
+/// `troupe/tensor/small_floats.hpp`. The instructions round alike, but they have only one NaN and,
+/// for 8 bits, no overflow.
 namespace troupe::cuda {
 
 [[nodiscard]] __device__ __forceinline__ float widened(f16 value) {
@@ -35,13 +35,13 @@ namespace troupe::cuda {
 [[nodiscard]] __device__ __forceinline__ float widened(e4m3 value) {
   const std::uint32_t sign = (value.bits & 0x80u) << 24;
   const std::uint32_t magnitude = value.bits & 0x7fu;
-  // Exponent and mantissa as they are, then the difference of the biases; subnormals come right,
-  // too.
+  // Keep exponent and mantissa, then correct the bias by a multiplication; this is right for
+  // subnormals, too.
   const float scaled = std::bit_cast<float>(sign | magnitude << 20) * 0x1p120f;
   return magnitude == 0x7fu ? std::bit_cast<float>(sign | 0x7fc00000u) : scaled;
 }
 
-/// `value` as a small float, rounded to nearest even.
+/// Converts `value` to a small float, rounded to nearest even.
 template <class To>
 [[nodiscard]] __device__ __forceinline__ To rounded(float value) {
 #if __CUDA_ARCH__ >= 900
@@ -57,13 +57,15 @@ template <class To>
     asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(value));
     made.bits = nan ? static_cast<std::uint16_t>(sign << 15 | 0x7fc0u) : bits;
   } else if constexpr (std::same_as<To, e4m3>) {
-    // 464 lies half-way to the first number that there is no more, and rounds to even: down.
+    // 464 is half-way between the largest number and the next one, which does not exist: it rounds
+    // to even, down.
     asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(bits) : "f"(0.0F), "f"(value));
     const bool beyond = !(magnitude <= 464.0F);
     made.bits = static_cast<std::uint8_t>(beyond ? (sign << 7 | 0x7fu) : (bits & 0xffu));
   } else {
     static_assert(std::same_as<To, e5m2>);
-    // 61440 lies half-way to the first number that there is no more, and rounds to even: up.
+    // 61440 is half-way between the largest number and the next one, which does not exist: it
+    // rounds to even, up.
     asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(bits) : "f"(0.0F), "f"(value));
     const bool beyond = !(magnitude < 61440.0F);
     made.bits =
@@ -75,7 +77,7 @@ template <class To>
 #endif
 }
 
-/// An element as its carrier.
+/// Converts an element to its carrier.
 template <class From>
 [[nodiscard]] __device__ __forceinline__ elementwise::carrier_of<From> carried(From value) {
   if constexpr (elementwise::is_small_float<From>) {
@@ -85,7 +87,7 @@ template <class From>
   }
 }
 
-/// A carrier as an element: `elementwise::narrowed`, with the instructions above.
+/// Converts a carrier to an element: `elementwise::narrowed`, with the instructions above.
 template <class To, class Carrier>
 [[nodiscard]] __device__ __forceinline__ To element_of_carrier(Carrier value) {
   if constexpr (elementwise::is_small_float<To>) {

@@ -8,8 +8,7 @@
 
 namespace troupe::cuda {
 
-/// Where this thread loads elements and where it stores them; in a tile they are not the same ones
-/// before `turn_tile`.
+/// The elements that this thread loads and stores. In a tile these differ until `turn_tile`.
 struct thread_places {
   std::int64_t from[thread_elements];
   std::int64_t to[thread_elements];
@@ -46,11 +45,11 @@ struct thread_places {
 };
 
 /// Moves the values of a tile from the threads that have loaded them to those that store them.
-/// Every thread of the block calls it, once.
+/// Every thread of the block must call it, once.
 template <class Value>
 __device__ __forceinline__ void turn_tile(Value (&values)[thread_elements],
                                           const strided_map::tile& tile) {
-  // One column more than there are, so that neither direction meets a bank twice.
+  // One extra column avoids bank conflicts in both directions.
   __shared__ Value square[tile_side][tile_side + 1];
   const int fast = static_cast<int>(threadIdx.x) % tile_side;
   const int slow = static_cast<int>(threadIdx.x) / tile_side;

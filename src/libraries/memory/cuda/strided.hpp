@@ -5,17 +5,17 @@
 #include <algorithm>
 #include <cstdint>
 
-/// Which bytes each thread of a kernel moves. All of it is constexpr: the host prepares it, kernels
-/// follow it, and tests do both without a GPU.
+/// Assigns bytes to the threads of a kernel. All of it is constexpr: the host prepares it, kernels
+/// use it, and tests run both without a GPU.
 namespace troupe::cuda {
 
-/// Every kernel over elements has blocks of this many threads, with so many elements each.
+/// Threads per block and elements per thread, in every kernel over elements.
 inline constexpr int block_threads = 256;
 inline constexpr int thread_elements = 4;
 inline constexpr std::int64_t block_elements = std::int64_t{block_threads} * thread_elements;
-/// Tiles are square: their elements are as many as a block's.
+/// Tiles are square, with as many elements as a block.
 inline constexpr int tile_side = 32;
-inline constexpr int tile_rows = block_threads / tile_side;  ///< that the block does at a time
+inline constexpr int tile_rows = block_threads / tile_side;  ///< rows that the block does at a time
 static_assert(tile_rows * thread_elements == tile_side);
 
 /// Division of numbers below 2^31 by a number that is known before the kernel starts, from 1 to
@@ -39,18 +39,17 @@ struct divider {
   }
 };
 
-/// The loops over two views, as kernels walk them.
+/// The loops over two views, as kernels iterate over them.
 ///
-/// Plainly: consecutive elements in the order of `to`, `block_elements` a block,
-/// each thread's `block_threads` apart. Tiled, where the fastest dimension of `from` is another one
-/// than that of `to`: a block does a square of both, so that either side is touched in whole cache
-/// lines.
+/// Linear: consecutive elements in the order of `to`, `block_elements` per block; a thread's
+/// elements are `block_threads` apart. Tiled, if the fastest dimensions of `from` and `to` differ:
+/// a block does a square of both dimensions, so that either side is accessed in whole cache lines.
 struct strided_map {
   struct dimension {
     std::int64_t extent = 1;
     std::int64_t from = 0;  ///< strides, in bytes
     std::int64_t to = 0;
-    divider steps;  ///< by the extent; of a tile's dimensions, by the number of tiles
+    divider steps;  ///< by the extent; for a tile's dimensions, by the number of tiles
   };
   struct place {
     std::int64_t from = 0;
@@ -66,7 +65,7 @@ struct strided_map {
   std::int64_t count = 1;
   std::int32_t rank = 1;
   bool tiled = false;
-  bool narrow = false;  ///< 31 bits count the elements
+  bool narrow = false;  ///< the count fits in 31 bits
 
   strided_map() = default;
   constexpr strided_map(const elementwise::strided_loops& loops, bool may_tile) noexcept
@@ -80,13 +79,14 @@ struct strided_map {
     if (may_tile) choose_tiles();
     for (int d = 0; d < rank; ++d) {
       const std::int64_t steps = tiled && d < 2 ? tiles(d) : dimensions[d].extent;
-      // Where 32 bits are too few, the division is done in 64 bits or the launch is refused.
+      // Larger values do not matter: the division is then done in 64 bits, or the launch is
+      // refused.
       dimensions[d].steps = divider(
           static_cast<std::uint32_t>(std::clamp<std::int64_t>(steps, 1, std::int64_t{1} << 31)));
     }
   }
 
-  /// How many blocks there are. A launch takes fewer than 2^31.
+  /// The number of blocks. A launch accepts fewer than 2^31.
   [[nodiscard]] constexpr std::int64_t blocks() const noexcept {
     if (!tiled) return (count - 1) / block_elements + 1;
     std::int64_t product = tiles(0) * tiles(1);
@@ -95,7 +95,7 @@ struct strided_map {
     return product;
   }
 
-  /// Where the element number `index` lies. Precondition: index < count
+  /// The place of the element number `index`. Precondition: index < count
   [[nodiscard]] constexpr place place_of(std::int64_t index) const noexcept {
     place at;
     if (narrow) {
@@ -132,7 +132,7 @@ struct strided_map {
   }
 
  private:
-  /// Takes the index in a dimension off a number below 2^31 that holds those of the rest as well.
+  /// Splits the index of dimension `d` off `rest`, a combined index below 2^31.
   [[nodiscard]] constexpr std::int64_t next_index(int d, std::uint32_t& rest) const noexcept {
     const std::uint32_t quotient = dimensions[d].steps.quotient(rest);
     const std::uint32_t index = rest - quotient * dimensions[d].steps.divisor;
@@ -151,7 +151,7 @@ struct strided_map {
   }
 
   constexpr void choose_tiles() noexcept {
-    // Less than half a tile is not worth one; beyond a sector apart, no order of `from` helps.
+    // Less than half a tile is not worth tiling. Beyond a sector apart, no order of `from` helps.
     constexpr std::int64_t least_extent = tile_side / 2;
     constexpr std::int64_t sector_bytes = 32;
     int fastest = 0;

@@ -8,7 +8,7 @@ unit choose_unit(elementwise::strided_loops& loops, std::int64_t element_bytes,
                  const std::byte* from, const std::byte* to) noexcept {
   auto& inner = loops.dimensions[static_cast<std::size_t>(loops.rank - 1)];
   const bool rows = inner.from == element_bytes && inner.to == element_bytes;
-  // Every number that is added up to an address, and the lowest bit that any of them has.
+  // Combines all terms of the addresses; its lowest bit is their common alignment.
   std::uint64_t terms = 16;
   terms |= reinterpret_cast<std::uintptr_t>(from) | reinterpret_cast<std::uintptr_t>(to);
   if (rows) terms |= static_cast<std::uint64_t>(inner.extent * element_bytes);

@@ -9,13 +9,13 @@
 
 namespace troupe::cuda {
 
-/// 16 bytes of which only the halves are aligned.
+/// 16 bytes with an alignment of 8.
 struct two_halves {
   std::uint64_t low;
   std::uint64_t high;
 };
 
-/// Calls `f` with a value of the C++ type that a unit is moved as.
+/// Calls `f` with a value of the C++ type in which a unit is moved.
 template <class F>
 result<void> with_unit(unit moved, F f) {
   switch (moved.bytes) {

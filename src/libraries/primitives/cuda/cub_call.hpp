@@ -7,10 +7,11 @@
 #include <cstdint>
 #include <string_view>
 
-/// CUB's algorithms are called twice: without memory they say how much they need.
+/// CUB's algorithms are called twice: the first call, without memory, returns the size that it
+/// needs.
 namespace troupe::cuda {
 
-/// How much temporary memory `call(memory, bytes)` needs.
+/// The temporary memory that `call(memory, bytes)` needs.
 template <class Call>
 [[nodiscard]] result<std::size_t> temporary_bytes(std::string_view name, Call call) {
   std::size_t bytes = 0;

@@ -19,7 +19,7 @@ struct higher_rank {
   }
 };
 
-/// Writes an element where the request wants it.
+/// Writes an element to the request's tensor or to its reply.
 template <class Key>
 struct answer_element {
   extreme_order<Key> order;
@@ -36,7 +36,7 @@ struct answer_element {
   }
 };
 
-/// An element's rank, and where it is.
+/// An element's rank and position.
 template <class Key>
 struct ranked {
   Key rank;
@@ -49,7 +49,7 @@ struct ranked_of {
     return {order.rank_of(bits), index};
   }
 };
-/// The higher one; of equal ones, the first.
+/// The element of higher rank; of equal ones, the first.
 struct higher_or_first {
   template <class Key>
   __device__ ranked<Key> operator()(const ranked<Key>& a, const ranked<Key>& b) const {

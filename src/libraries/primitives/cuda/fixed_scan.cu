@@ -6,8 +6,8 @@
 #include "libraries/primitives/cuda/scans.hpp"
 #include "libraries/primitives/shared/combiner.hpp"
 
-// Three kernels: the total of each tile; what comes before each tile; the scan of each tile. Which
-// numbers meet when depends on the length alone.
+// Three kernels: the total of each tile; the sum before each tile; the scan of each tile. The order
+// of additions depends on the length only.
 namespace troupe::cuda {
 namespace {
 
@@ -25,7 +25,8 @@ struct scanned {
   bool exclusive;
 };
 
-/// A thread's numbers before it in its block, combined; `total` is that of the whole block.
+/// Combines the numbers of all threads before this one in the block; `total` is that of the whole
+/// block.
 template <class Accumulator>
 __device__ Accumulator combined_before(Accumulator own, const combiner<Accumulator>& combine,
                                        Accumulator& total) {
@@ -46,7 +47,7 @@ __device__ Accumulator combined_before(Accumulator own, const combiner<Accumulat
     if (w == warp) before_warp = total;
     total = combine(total, of_warps[w]);
   }
-  __syncthreads();  // the caller may do the same again
+  __syncthreads();  // the caller may call it again
   const Accumulator before = __shfl_up_sync(every_lane, up_to, 1);
   return lane == 0 ? before_warp : combine(before_warp, before);
 }
@@ -65,7 +66,7 @@ __global__ void __launch_bounds__(block_threads)
   if (threadIdx.x == 0) totals[blockIdx.x] = value;
 }
 
-/// totals[i] = totals[0] ∘ … ∘ totals[i − 1]. One block.
+/// totals[i] = totals[0] ∘ … ∘ totals[i − 1], by one block.
 template <class Accumulator>
 __global__ void __launch_bounds__(block_threads)
     scan_totals(Accumulator* totals, std::int64_t tiles, combiner<Accumulator> combine) {
@@ -93,8 +94,8 @@ __global__ void __launch_bounds__(block_threads)
 template <class Accumulator>
 __global__ void __launch_bounds__(block_threads)
     scan_tiles(scanned<Accumulator> s, const Accumulator* before_tiles) {
-  // Threads load and store side by side, and scan what is consecutive. The room between keeps them
-  // off each other's memory banks.
+  // Threads load and store neighbouring numbers, and scan consecutive ones. The padding avoids bank
+  // conflicts.
   constexpr int row = per_thread + 1;
   __shared__ Accumulator tile[block_threads * row];
   const auto place = [](int i) { return i / per_thread * row + i % per_thread; };

@@ -10,7 +10,7 @@
 namespace troupe::cuda {
 namespace {
 
-/// An element as the f64 that it is compared as.
+/// An element as f64, in which it is compared.
 __device__ double real_at(const vector_place& x, std::int64_t i) {
   const std::byte* at = x.at(i);
   switch (x.type) {
@@ -52,7 +52,7 @@ __global__ void __launch_bounds__(block_threads) clear_counts(bin_counts counts)
   for_each_element(counts.bins, [&](std::int64_t i) { counts.first[i * counts.step] = 0; });
 }
 
-/// Bins that a block counts by itself before it adds to those of all.
+/// Up to this number of bins, a block counts in shared memory before it adds to the global bins.
 constexpr int most_shared_bins = 4096;
 
 template <class Bins>
@@ -96,7 +96,7 @@ result<void> enqueue_counts(const any_tensor& x, const any_tensor& to, const Bin
   const std::int64_t n = x.extent(0);
   const std::int64_t blocks = std::clamp<std::int64_t>(
       n / (thread_share * block_threads), 1, where.multiprocessors() * per_multiprocessor);
-  // 32 bits are enough for what one block counts.
+  // A block must not count more than fits in 32 bits.
   return launch(count_elements<Bins>, std::max(blocks, n >> 31), block_threads, where.stream(),
                 vector_place(x), n, bins, counts);
 }

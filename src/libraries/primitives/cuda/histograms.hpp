@@ -7,7 +7,7 @@
 
 namespace troupe::cuda {
 
-/// Enqueue the counting of elements in bins; of edges, also the check that they ascend.
+/// Enqueue counting elements in bins. The version with edges also checks that they ascend.
 [[nodiscard]] result<void> enqueue_even(const primitives::histogram_even& r, lane& where);
 [[nodiscard]] result<void> enqueue_range(const primitives::histogram_range& r, lane& where,
                                          late_failure failure);

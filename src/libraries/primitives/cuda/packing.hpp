@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-/// Moving elements between vectors with a stride and packed ones, of every type by their width.
+/// Moves elements between strided and packed vectors. Only the width of the type matters.
 namespace troupe::cuda {
 
 /// Enqueues to[i] = from[i].

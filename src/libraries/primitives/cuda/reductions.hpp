@@ -7,10 +7,10 @@
 
 namespace troupe::cuda {
 
-/// Enqueue a reduction to where the request wants it: `reply` if it names no tensor.
+/// Enqueue a reduction. The result goes to the request's tensor, or to `reply` if it has none.
 [[nodiscard]] result<void> enqueue_sum(const primitives::reduce& r, lane& where, scalar* reply);
 [[nodiscard]] result<void> enqueue_extreme(const primitives::reduce& r, lane& where, scalar* reply);
-/// Enqueues the search of the first extreme element of `x`, which has one.
+/// Enqueues the search of the first extreme element of `x`, which must not be empty.
 [[nodiscard]] result<void> enqueue_search(const any_tensor& x, bool smallest, std::int64_t* to,
                                           lane& where);
 [[nodiscard]] result<void> enqueue_segmented_reduce(const primitives::segmented_reduce& r,

@@ -10,8 +10,8 @@
 namespace troupe::cuda {
 namespace {
 
-/// Each segment by `Threads` threads, a warp or a block, in an order that depends on its length
-/// alone.
+/// Each segment is combined by `Threads` threads, a warp or a block, in an order that depends on
+/// its length only.
 template <int Threads, class Accumulator>
 __global__ void __launch_bounds__(block_threads)
     reduce_segments(number_source<Accumulator> source, segment_offsets offsets,
@@ -55,7 +55,7 @@ result<void> enqueue_segmented_reduce(const primitives::segmented_reduce& r, lan
   const auto first_wrong = c.array<unsigned long long>(1);
   TRY(c.begin());
   if (offsets.segments() > 0) {
-    // Of segments that are short on average, a warp each.
+    // If segments are short on average, each gets a warp.
     constexpr std::int64_t long_segment = 1024;
     const bool are_long = r.x.extent(0) / offsets.segments() >= long_segment;
     TRY(with_accumulator(r.x.type(), r.op, [&]<class Accumulator>(Accumulator) {

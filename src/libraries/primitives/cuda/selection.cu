@@ -21,7 +21,7 @@ __global__ void answer_number(const std::int64_t* number, std::int64_t capacity,
   }
 }
 
-/// Enqueues the answer; the last that an executor enqueues.
+/// Enqueues the reply, which must be the last work of an executor.
 result<void> enqueue_answer(const std::int64_t* number, std::int64_t capacity,
                             const any_tensor& count, std::int64_t* reply, late_failure failure,
                             const lane& where) {
@@ -29,7 +29,7 @@ result<void> enqueue_answer(const std::int64_t* number, std::int64_t capacity,
   return launch(answer_number, 1, 1, where.stream(), number, capacity, to, reply, failure);
 }
 
-/// The answer for no elements at all.
+/// The reply for a request without elements.
 result<void> answer_none(const any_tensor& count, std::int64_t* reply, const lane& where) {
   *reply = 0;
   if (count.null()) return {};
@@ -37,7 +37,7 @@ result<void> answer_none(const any_tensor& count, std::int64_t* reply, const lan
                "cudaMemsetAsync");
 }
 
-/// Keeps elements of x in y. With `others`, what `others` selects comes behind them.
+/// Keeps elements of x in y. The elements that `others` selects, if given, follow them.
 result<void> enqueue_choice(const any_tensor& x, const any_tensor& y, const choice& chosen,
                             const choice* others, const any_tensor& count, std::int64_t* reply,
                             late_failure failure, lane& where) {
@@ -47,7 +47,7 @@ result<void> enqueue_choice(const any_tensor& x, const any_tensor& y, const choi
   return enqueue_answer(number, y.extent(0), count, reply, failure, where);
 }
 
-/// Values and lengths of runs that begin where `begins` says.
+/// Computes values and lengths of the runs that begin at `begins`.
 template <class T>
 __global__ void __launch_bounds__(block_threads)
     describe_runs(element_source<T> x, std::int64_t n, const std::int64_t* begins,
@@ -87,7 +87,7 @@ result<void> enqueue_run_length(const primitives::run_length& r, lane& where, st
   if (r.x.empty()) return answer_none(r.count, reply, where);
   const std::int64_t n = r.x.extent(0);
   const std::int64_t capacity = r.values.extent(0);
-  // One more than there is room for: where the last run ends.
+  // One more than the capacity: it gives the end of the last run.
   const std::int64_t most_begins = std::min(capacity, n) + 1;
   compaction<own_index, choice, std::int64_t> selection{
       {}, choice::first_of_run(r.x), {nullptr, 1, most_begins}, n};

@@ -7,8 +7,8 @@
 
 namespace troupe::cuda {
 
-/// Enqueue a selection and the answer of how many elements there are, or the failure for want of
-/// room.
+/// Enqueue a selection and the reply with the number of elements, or the failure if they exceed the
+/// capacity.
 [[nodiscard]] result<void> enqueue_select(const primitives::select& r, lane& where,
                                           std::int64_t* reply, late_failure failure);
 [[nodiscard]] result<void> enqueue_partition(const primitives::partition& r, lane& where,

@@ -23,8 +23,8 @@ T* elements_of(const packed_operand& t) noexcept {
   return reinterpret_cast<T*>(t->address());
 }
 
-/// Where CUB reads elements and writes them sorted: the operands themselves where they are packed,
-/// else parts of the workspace.
+/// The memory that CUB reads and writes: the operands themselves if they are packed, otherwise
+/// parts of the workspace.
 struct sorted_pair {
   packed_operand before;
   packed_operand after;
@@ -51,7 +51,7 @@ result<void> run_sort(const primitives::sort& r, lane& where) {
   });
 }
 
-/// Values of CUB's own widths go along with their keys.
+/// Sorts values of 4 and 8 bytes together with their keys.
 template <class Key, class Value>
 result<void> sort_with_values(const primitives::sort_pairs& r, lane& where) {
   radix_sort<Key, Value> sort{.order = sorting_order<Key>(r.keys.type(), r.descending),
@@ -70,7 +70,7 @@ result<void> sort_with_values(const primitives::sort_pairs& r, lane& where) {
   return c.end();
 }
 
-/// Of values of other widths, their indices go along.
+/// Sorts the indices of values of other widths together with the keys.
 template <class Key, class Index>
 result<void> sort_with_indices(const primitives::sort_pairs& r, lane& where) {
   const std::int64_t count = r.keys.extent(0);

@@ -25,12 +25,12 @@ struct extend {
   }
 };
 
-/// Writes a sum where the request wants it.
+/// Writes a sum to the request's tensor or to its reply.
 template <class Accumulator>
 struct answer_sum {
   number_sink<Accumulator> sink;
   dtype of;
-  scalar* reply;  // null if the sink takes it
+  scalar* reply;  // null: write to the sink
   __device__ void operator()(Accumulator sum) const {
     if (reply != nullptr) {
       *reply = number_of_sum(of, sum);
@@ -44,7 +44,7 @@ template <class T, class Accumulator, class Widen>
 result<void> enqueue(const primitives::reduce& r, Widen widen, lane& where, scalar* reply) {
   const primitives::combiner<Accumulator> combine{r.op};
   const bool to_reply = r.result.null();
-  // A sink of no tensor is not used.
+  // Without a tensor the sink is not used.
   const answer_sum<Accumulator> answer{
       .sink = number_sink<Accumulator>(to_reply ? r.x : r.result, r.x.type(), r.op),
       .of = r.x.type(),

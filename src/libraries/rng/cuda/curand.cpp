@@ -30,8 +30,8 @@ constexpr vendor_status statuses[] = {
     {CURAND_STATUS_INTERNAL_ERROR, "CURAND_STATUS_INTERNAL_ERROR", errc::library_error},
 };
 
-/// Streams are made in pieces of so many words, each by one call that starts where the piece does:
-/// so which words there are does not depend on how requests ask for them.
+/// Streams are generated in pieces of this many words. Each piece is one call that starts at the
+/// piece's beginning, so the words do not depend on how requests ask for them.
 constexpr std::int64_t piece_words = std::int64_t{1} << 20;
 constexpr std::int64_t none = -1;
 
@@ -47,13 +47,13 @@ struct stream {
   std::uint64_t seed = 0;
   std::unique_ptr<std::uint32_t, free_words> words;
   std::unique_ptr<curandGenerator_st, destroy_generator> generator;
-  std::int64_t held = none;  // the piece that `words` has
-  std::int64_t next = 0;     // the piece that the generator goes on with
+  std::int64_t held = none;  // the piece that `words` holds
+  std::int64_t next = 0;     // the piece that the generator makes next
 };
 
-/// What a lane keeps. Ends with the lane, whose stream is drained by then.
+/// The streams of a lane. They end with the lane, after its stream has drained.
 struct kept_streams {
-  std::vector<std::shared_ptr<stream>> streams;  // the last used is the last
+  std::vector<std::shared_ptr<stream>> streams;  // the most recently used is the last
 };
 constexpr std::size_t most_streams = 4;
 constexpr char streams_key = 0;
@@ -71,8 +71,8 @@ curandRngType_t vendor_type(rng::generator_type type) noexcept {
   }
 }
 
-/// cuRAND takes 32 bits for mt19937, and nothing says so: the upper ones are mixed in, so that
-/// seeds that differ there are not the same.
+/// cuRAND silently uses only 32 bits of a seed for mt19937. The upper ones are mixed in, so that
+/// seeds that differ only there give different streams.
 std::uint64_t vendor_seed(rng::generator_type type, std::uint64_t seed) noexcept {
   if (type != rng::generator_type::mt19937 || seed >> 32 == 0) return seed;
   const rng::words<4> mixed = rng::philox({}, seed >> 32);
@@ -83,15 +83,14 @@ bool can_jump(rng::generator_type type) noexcept {
   return type == rng::generator_type::xorwow || type == rng::generator_type::mrg32k3a;
 }
 
-/// A generator of its own at the beginning of the stream. Where it cannot be had the stream is
-/// left as it was.
+/// Gives the stream a new generator at its beginning. On an error the stream is unchanged.
 result<void> begin(stream& made, const lane& where) {
   curandGenerator_t generator = nullptr;
   TRY(check(curandCreateGenerator(&generator, vendor_type(made.type)), "curandCreateGenerator",
             where));
   std::unique_ptr<curandGenerator_st, destroy_generator> fresh(generator);
   TRY(check(curandSetStream(generator, where.stream()), "curandSetStream", where));
-  // The order that no release changes, so that streams outlive an update of cuRAND.
+  // The legacy order never changes between releases, so streams survive an update of cuRAND.
   TRY(check(curandSetGeneratorOrdering(generator, CURAND_ORDERING_PSEUDO_LEGACY),
             "curandSetGeneratorOrdering", where));
   TRY(check(curandSetPseudoRandomGeneratorSeed(generator, vendor_seed(made.type, made.seed)),
@@ -132,7 +131,7 @@ result<void> enqueue_next_piece(stream& of, const lane& where) {
   return done;
 }
 
-/// Has the words of a piece made, unless they are there.
+/// Generates the words of a piece, unless they are held already.
 result<void> hold_piece(stream& of, std::int64_t piece, const lane& where) {
   if (of.held == piece) return {};
   if (of.next != piece && can_jump(of.type)) {

@@ -15,12 +15,12 @@
 #include <bit>
 
 /// The definition of `enqueue_draws`, for the files that instantiate it. Their samplers are
-/// compiled with --fmad=false, see philox.hpp.
+/// compiled with --fmad=false; see philox.hpp.
 namespace troupe::cuda {
 
 inline constexpr int blocks_per_multiprocessor = 32;
 
-// Where an element's words come from. Each is passed to kernels by value.
+// The sources of an element's words. Each is passed to kernels by value.
 
 struct philox_words {
   std::uint64_t seed;
@@ -35,9 +35,9 @@ struct philox_words {
 #pragma unroll
     for (std::size_t i = 0; i < Count; ++i) {
       const auto place = static_cast<unsigned>((first + i) % 4);
-      // Elements may begin in one block and end in the next.
+      // An element may begin in one block and end in the next.
       if (i > 0 && place == 0) block = rng::philox_block(seed, subsequence, (first + i) / 4);
-      // Not indexed by `place`, which would put the block into memory.
+      // Indexing by `place` would put the block into memory.
       drawn.word[i] = place < 2 ? (place == 0 ? block.word[0] : block.word[1])
                                 : (place == 2 ? block.word[2] : block.word[3]);
     }
@@ -47,7 +47,7 @@ struct philox_words {
 
 struct stored_words {
   const std::uint32_t* words;
-  std::int64_t first;  ///< the element that they begin with
+  std::int64_t first;  ///< the element at which they begin
 
   template <std::size_t Count>
   __device__ rng::words<Count> at(std::int64_t element) const {
@@ -75,7 +75,7 @@ struct sobol_points {
   }
 };
 
-/// `count` elements from number `first` on; `map` says where each lies.
+/// Draws `count` elements from number `first` on; `map` gives the position of each.
 template <class Sampler, class Words>
 __global__ void __launch_bounds__(block_threads)
     draw_elements(const __grid_constant__ strided_map map, std::byte* to, std::int64_t first,
@@ -90,7 +90,7 @@ __global__ void __launch_bounds__(block_threads)
   }
 }
 
-/// What so many bytes are stored as.
+/// The type by which this many bytes are stored.
 template <std::size_t Bytes>
 struct store_of;
 template <>
@@ -114,9 +114,9 @@ struct store_of<1> {
   using type = std::uint8_t;
 };
 
-/// Whole blocks of philox, which become neighbouring elements: where they lie packed and none
-/// begins in one block and ends in the next. The first block's first `skipped` elements are none of
-/// the request's.
+/// Draws whole blocks of philox, which become neighbouring elements. Requires packed elements, none
+/// of which crosses a block's end. The first `skipped` elements of the first block do not belong to
+/// the request.
 template <class Sampler>
 __global__ void __launch_bounds__(block_threads)
     draw_blocks(typename Sampler::value* to, std::int64_t count, std::uint64_t first_block,
@@ -129,7 +129,7 @@ __global__ void __launch_bounds__(block_threads)
   };
   Sampler sampler = given;
   if constexpr (rng::has_normal_table<Sampler>) {
-    // Threads look up at random places.
+    // Threads look up random entries, so the table is in shared memory.
     __shared__ rng::normal_segment table[rng::normal_segments];
 #pragma unroll 1
     for (int i = static_cast<int>(threadIdx.x); i < rng::normal_segments; i += block_threads)
@@ -156,7 +156,7 @@ __global__ void __launch_bounds__(block_threads)
     value* const at = to + first;
     if (first >= 0 && first + each <= count &&
         reinterpret_cast<std::uintptr_t>(at) % alignof(neighbours) == 0) {
-      // An intrinsic: of an assignment the compiler makes a store for each element.
+      // An intrinsic: for an assignment, the compiler emits one store per element.
       using stored = store_of<sizeof(neighbours)>::type;
       __stcs(reinterpret_cast<stored*>(at), std::bit_cast<stored>(made));
       continue;
@@ -189,7 +189,7 @@ result<void> enqueue_philox(const rng::position& from, const any_tensor& to, con
   }
   const std::int64_t skipped = from.offset % 4 / words;
   const std::int64_t blocks = (map.count + skipped - 1) / (4 / words) + 1;
-  // Several times as many as run at once: each has the rounds' keys and a table to prepare.
+  // A few times as many as run at once: each block has to prepare the rounds' keys and a table.
   const std::int64_t most = std::int64_t{where.multiprocessors()} * blocks_per_multiprocessor;
   return launch(draw_blocks<Sampler>, std::min(most, (blocks - 1) / block_threads + 1),
                 block_threads, where.stream(), reinterpret_cast<value*>(to.address()), map.count,
@@ -228,7 +228,7 @@ result<void> enqueue_draws(const rng::position& from, const any_tensor& to, Samp
   if constexpr (rng::has_normal_table<Sampler>) {
     sampler.table = TRY(normal_table_on(where));
   }
-  // The loops keep the order of what they store into: numbers, as if the elements lay packed.
+  // The loops keep the order of their target: element numbers, as if the elements were packed.
   const elementwise::strided_loops loops(
       to, any_tensor::unowned(nullptr, dtype::u8, shape(to.extents())));
   if (loops.empty) return {};

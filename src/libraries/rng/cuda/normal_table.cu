@@ -11,13 +11,13 @@ struct free_memory {
   void operator()(void* held) const noexcept { (void)cudaFree(held); }
 };
 
-/// What a lane keeps. Ends with the lane, whose stream is drained by then.
+/// The table of a lane. It ends with the lane, after its stream has drained.
 struct attached {
   std::unique_ptr<rng::normal_segment, free_memory> table;
 };
 constexpr char attachment_key = 0;
 
-// By the very operations that the CPU backend makes it with.
+// Uses the same operations as the CPU backend.
 __global__ void fill(rng::normal_segment* table) {
   table[threadIdx.x] = rng::normal_segment_of(static_cast<int>(threadIdx.x));
 }

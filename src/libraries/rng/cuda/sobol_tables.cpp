@@ -23,13 +23,13 @@ struct table {
   rng::generator_type type{};
   std::uint64_t seed = 0;
   std::int64_t dimensions = 0;
-  std::unique_ptr<void, free_host_memory> source;  // pinned: the copy waits for nobody
+  std::unique_ptr<void, free_host_memory> source;  // pinned, so the copy is asynchronous
   std::unique_ptr<void, free_rows> rows;
 };
 
-/// What a lane keeps. Ends with the lane, whose stream is drained by then.
+/// The tables of a lane. They end with the lane, after its stream has drained.
 struct kept_tables {
-  std::vector<table> tables;  // the last used is the last
+  std::vector<table> tables;  // the most recently used is the last
 };
 constexpr std::size_t most_tables = 8;
 constexpr char tables_key = 0;
@@ -77,7 +77,7 @@ result<const Integer*> sobol_rows_on(const rng::position& from, std::int64_t dim
     std::rotate(found, found + 1, tables.end());
   } else {
     auto made = TRY(make_table<Integer>(from, dimensions, where));
-    // Freeing waits for the device, so what may still read the table has ended.
+    // Freeing waits for the device, so all kernels that read the table have ended.
     if (tables.size() == most_tables) tables.erase(tables.begin());
     tables.push_back(std::move(made));
   }

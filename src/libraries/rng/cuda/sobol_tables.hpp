@@ -9,10 +9,9 @@
 
 namespace troupe::cuda {
 
-/// The rows of `rng::sobol_rows` in device memory, ready for what is enqueued on the lane from
-/// here on. The lane keeps those that it used last, at least until that has run. `Integer` is
-/// uint32_t or uint64_t, as the generator's bits.
-/// \errors `out_of_memory`; those of `check`
+/// The rows of `rng::sobol_rows` in device memory, ready for work that is enqueued on the lane from
+/// here on. The lane keeps the most recently used ones, at least until that work has run. `Integer`
+/// is uint32_t or uint64_t, like the generator's bits. \errors `out_of_memory`; those of `check`
 template <class Integer>
 [[nodiscard]] result<const Integer*> sobol_rows_on(const rng::position& from,
                                                    std::int64_t dimensions, lane& where);

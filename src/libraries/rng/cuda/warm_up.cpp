@@ -6,8 +6,7 @@
 namespace troupe::cuda {
 namespace {
 
-// Philox needs only its kernels. The generators of cuRAND allocate their memory when one
-// is first used.
+// Philox needs only its kernels. cuRAND's generators allocate memory at their first use.
 result<void> warm_up(lane& where) {
   constexpr std::int64_t count = 1024;
   call_frame c(where);

@@ -14,7 +14,7 @@ __global__ void sum_within_blocks(const Weight* weights, std::int64_t step, rng:
   if (number < sums.blocks()) sums.add_block(number, weights, step);
 }
 
-// One after the other, so that the sums are those of every backend.
+// Adds sequentially, so that the sums equal those of every backend.
 __global__ void sum_blocks(rng::weight_sums sums) { sums.add_blocks(); }
 
 __global__ void check_sums(rng::weight_sums sums, late_failure failure) {

@@ -12,7 +12,7 @@ namespace troupe::cuda {
 /// Enqueues the sums of a vector of f32 or f64.
 [[nodiscard]] result<void> enqueue_weight_sums(const any_tensor& weights,
                                                const rng::weight_sums& sums, lane& where);
-/// Enqueues what fails the request where the sums are not usable.
+/// Enqueues a check that fails the request if the sums are not usable.
 [[nodiscard]] result<void> enqueue_weight_check(const rng::weight_sums& sums, late_failure failure,
                                                 lane& where);
 

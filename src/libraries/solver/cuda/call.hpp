@@ -6,11 +6,10 @@
 #include <cstdint>
 #include <string_view>
 
-/// How executors write down a call of cuSOLVER that has an entry point for each element type and
-/// counts in 32 bits.
+/// Calls of cuSOLVER functions that exist per element type and take 32-bit sizes.
 namespace troupe::cuda {
 
-/// Lists that a routine does not write to, though it does not say so.
+/// Casts lists that a routine does not write, although its signature is not const.
 [[nodiscard]] inline cuComplex** as_argument(c64** v) noexcept {
   return reinterpret_cast<cuComplex**>(v);
 }
@@ -18,8 +17,7 @@ namespace troupe::cuda {
   return reinterpret_cast<cuDoubleComplex**>(v);
 }
 
-/// A function of cuSOLVER and its name: calling it calls the function and makes an error of what it
-/// answers.
+/// A function of cuSOLVER and its name. Calling it calls the function and converts its status.
 template <class... Parameters>
 struct solver_routine {
   cusolverStatus_t (*function)(cusolverDnHandle_t, Parameters...);
@@ -44,7 +42,7 @@ struct solver_routines;
 #define TROUPE_CUSOLVER_SIZED(member, function)                    \
   TROUPE_CUSOLVER(member##_size, function##_bufferSize);           \
   TROUPE_CUSOLVER(member, function)
-// The letter, and what symmetric routines, orgqr and ormqr are called for the type.
+// The type's letter, and the type's names of symmetric routines, orgqr and ormqr.
 #define TROUPE_CUSOLVER_TYPE(p, sy, org, orm)                            \
   TROUPE_CUSOLVER_SIZED(potri, p##potri);                          \
   TROUPE_CUSOLVER_SIZED(orgqr, p##org##qr);                        \
@@ -79,8 +77,8 @@ struct solver_routines<c128> {
 #undef TROUPE_CUSOLVER_SIZED
 #undef TROUPE_CUSOLVER_TYPE
 
-/// Extents and leading dimensions fit: the first is checked of the request, the second of where
-/// matrices lie.
+/// Narrows extents and leading dimensions. They fit: the request's extents are checked, and leading
+/// dimensions follow from the layout of the matrices.
 [[nodiscard]] constexpr int narrow(std::int64_t value) noexcept { return static_cast<int>(value); }
 
 [[nodiscard]] constexpr cudaDataType as_cuda(dtype type) noexcept {
@@ -95,7 +93,7 @@ struct solver_routines<c128> {
       return CUDA_R_32F;
   }
 }
-/// What is real about a matrix of this type.
+/// The type of the real parts of elements.
 [[nodiscard]] constexpr dtype real_of(dtype type) noexcept {
   if (type == dtype::c64) return dtype::f32;
   return type == dtype::c128 ? dtype::f64 : type;

@@ -12,19 +12,20 @@ namespace {
 
 using place = staged::place;
 
-/// The triangle of what lies there. With a = L · Lᴴ, the transpose of a is U · Uᴴ conjugated, of
-/// which Lᵀ is the factor: row-major matrices are factored where they are.
+/// The triangle in column-major terms. With a = L · Lᴴ, the transpose of a is conj(L) · Lᵀ, and its
+/// factor U = Lᵀ is the row-major L: row-major matrices are factored in place.
 bool is_upper(const matrices& m, blas::uplo uplo) noexcept {
   return (uplo == blas::uplo::upper) != m.transposed;
 }
 
-/// Where factors can be solved with: the transpose of a complex factor is that of conj(a).
+/// The layouts in which a factor can be used for solving. The transpose of a complex factor is a
+/// factor of conj(a).
 place readable(const any_tensor& factor) noexcept {
   return is_complex(factor.type()) ? place::columns : place::either;
 }
 
-/// Factors the matrices of `m`, whose diagonal is made real. A NaN is no positive number, which
-/// cuSOLVER does not say.
+/// Factors the matrices of `m` and makes their diagonals real. Reports a NaN on the diagonal as not
+/// positive; cuSOLVER does not.
 struct factoring {
   const cusolver_lane& solver;
   const call_frame& frame;
@@ -59,7 +60,7 @@ result<void> run_potrf(const solver::potrf& r, lane& where, late_failure failure
   staged factor(c, r.factor, place::either, {.reads = &r.a, .writes = true});
   const bool upper = is_upper(*factor, r.uplo);
   const std::int64_t count = factor->count;
-  // In place the other triangle stays; cuSOLVER's routine for many matrices at once writes there.
+  // In place, the other triangle must be kept, but cuSOLVER's batched routine writes there.
   const bool in_place = r.a.same_view(r.factor);
   const bool at_once = !in_place && is_batch_of_small(count, factor->rows);
   const auto info = c.array<std::int32_t>(count);
@@ -100,7 +101,7 @@ result<void> run_potrs(const solver::potrs& r, lane& where) {
   return c.end();
 }
 
-// Apart from what the request writes, which a singular factor leaves as it is.
+// Works on a copy, because a singular factor must leave the result unchanged.
 result<void> run_potri(const solver::potri& r, lane& where, late_failure failure) {
   if (r.factor.empty()) return clear(r.info, where);
   const auto solver = TRY(cusolver_of(where));

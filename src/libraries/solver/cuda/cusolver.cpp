@@ -27,8 +27,8 @@ struct attached {
 
 result<void> make_handle(cusolver_lane& all) {
   auto made = check(cusolverDnCreate(&all.handle), "cusolverDnCreate", all.stream);
-  // What cuSOLVER calls "not initialized" is memory that it did not get: the context is fine, or
-  // the stream would have said so.
+  // Here cuSOLVER reports a failed allocation as "not initialized": if the context were lost, the
+  // stream would have reported it.
   if (!made && made.error().vendor_code == CUSOLVER_STATUS_NOT_INITIALIZED &&
       made.error().code == errc::library_error) {
     made.error().code = errc::out_of_memory;

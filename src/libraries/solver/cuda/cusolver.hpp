@@ -10,9 +10,8 @@
 
 namespace troupe::cuda {
 
-/// cuSOLVER on a lane: its handle, made when the lane first needs it, which enqueues on the lane's
-/// stream. Ends with the lane, before its stream does: sizes of workspaces, too, are asked of a
-/// handle that looks at its stream.
+/// A lane's cuSOLVER handle, made when it is first needed. It enqueues on the lane's stream and
+/// ends before that stream does: even queries of workspace sizes use the handle's stream.
 struct cusolver_lane {
   cusolverDnHandle_t handle = nullptr;
   cusolverDnParams_t parameters = nullptr;
@@ -21,13 +20,13 @@ struct cusolver_lane {
   cudaStream_t stream = nullptr;
 };
 
-/// \errors `out_of_memory`; `device_fault` when the context is lost
+/// \errors `out_of_memory`; `device_fault` if the context is lost
 [[nodiscard]] result<const cusolver_lane*> cusolver_of(lane& where);
 
-/// The error for a status, with its name and the call; success for success. Where `stream` says
-/// that the context is lost, that is the error, whatever cuSOLVER called it: `device_fault`.
-/// Otherwise ALLOC_FAILED is `out_of_memory`; NOT_SUPPORTED, IRS_NOT_SUPPORTED, ARCH_MISMATCH and
-/// MATRIX_TYPE_NOT_SUPPORTED are `unsupported`; what is left, `library_error`.
+/// Converts a status to success or to an error with its name and the call. If `stream` reports that
+/// the context is lost, the error is `device_fault`, whatever cuSOLVER reports. Otherwise
+/// ALLOC_FAILED is `out_of_memory`; NOT_SUPPORTED, IRS_NOT_SUPPORTED, ARCH_MISMATCH and
+/// MATRIX_TYPE_NOT_SUPPORTED are `unsupported`; any other status is `library_error`.
 [[nodiscard]] result<void> check(cusolverStatus_t status, std::string_view call,
                                  cudaStream_t stream);
 

@@ -16,7 +16,7 @@ constexpr dtype complex_of(dtype type) noexcept {
   return type == dtype::f64 ? dtype::c128 : type;
 }
 
-/// Eigenvalues and right eigenvectors of single matrices: what cuSOLVER has.
+/// Eigenvalues and right eigenvectors of single matrices, which cuSOLVER offers.
 struct right_problem {
   const cusolver_lane& solver;
   const matrices& a;
@@ -31,7 +31,7 @@ struct right_problem {
               "cusolverDnXgeev_bufferSize", solver.stream));
     return said;
   }
-  /// The matrix is lost. `v`: packed, as many as there are matrices.
+  /// Overwrites the matrix. `v` is packed and has as many matrices.
   [[nodiscard]] result<void> run(const call_frame& c, std::int64_t b, std::byte* w,
                                  const matrices& v, std::int32_t* info) const {
     const routine_bytes& bytes = c.shared_bytes();
@@ -45,8 +45,8 @@ struct right_problem {
   }
 };
 
-/// Left eigenvectors are right ones of the adjoint, whose eigenvalues are the conjugates. Where
-/// both are asked for, each takes those of the nearest eigenvalue.
+/// Left eigenvectors are right eigenvectors of the adjoint, whose eigenvalues are the conjugates.
+/// If both are requested, each eigenvalue gets the left vectors of the nearest one of the adjoint.
 result<void> run_eig(const solver::eig& r, lane& where, late_failure failure) {
   const std::int64_t count = cuda::batch_of(r.a);
   const std::int64_t n = columns_of(r.a);
@@ -71,7 +71,7 @@ result<void> run_eig(const solver::eig& r, lane& where, late_failure failure) {
   TRY(c.begin());
   const std::int64_t step = n * size_of(complex);
 
-  // Eigenvalues to `to`, vectors to `spread`.
+  // Writes eigenvalues to `to` and vectors to `spread`.
   const auto solve = [&](bool adjoint, std::byte* to, std::int32_t* its_info) -> result<void> {
     TRY(clear(flags, count * i32_bytes, where));
     TRY(copy(adjoint ? r.a.transpose() : r.a, as_tensor(*a, r.a), where));
@@ -90,8 +90,8 @@ result<void> run_eig(const solver::eig& r, lane& where, late_failure failure) {
   if (r.left) {
     TRY(solve(true, other, info + (only_left ? 0 : count)));
     if (only_left) {
-      // Of a real matrix the conjugate of a vector is that of the conjugate eigenvalue, so pairs
-      // stay in their order.
+      // For a real matrix, the conjugate of a vector belongs to the conjugate eigenvalue, so
+      // conjugating the vectors keeps the order of pairs.
       TRY(real ? conjugate(*spread, where) : conjugate_values(other, complex, n * count, where));
       TRY(copy(as_tensor(*spread, r.vl), r.vl, where));
     } else {

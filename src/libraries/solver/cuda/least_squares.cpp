@@ -16,8 +16,8 @@
 namespace troupe::cuda {
 namespace {
 
-/// Without equations or unknowns, zeros are the shortest solution. Without right sides there is
-/// none, and QR is not asked about a.
+/// Without equations or unknowns, the shortest solution is zero. Without right sides there is no
+/// solution, and QR does not look at a.
 result<void> run_empty(const solver::gels& r, lane& where) {
   if (!r.x.empty()) {
     call_frame c(where);
@@ -30,7 +30,7 @@ result<void> run_empty(const solver::gels& r, lane& where) {
   return clear(r.info, where);
 }
 
-/// By QR of a, or of aᴴ where a is wide: a · x = Rᴴ · Qᴴ · x then.
+/// Solves by QR of a, or if a is wide, of aᴴ: then a · x = Rᴴ · Qᴴ · x.
 result<void> run_by_qr(const solver::gels& r, lane& where, late_failure failure) {
   const std::int64_t count = cuda::batch_of(r.a);
   const std::int64_t m = rows_of(r.a);
@@ -81,7 +81,7 @@ double epsilon_of(dtype type) noexcept {
                                      : std::numeric_limits<double>::epsilon();
 }
 
-/// x = right · diag(1 / s) · leftᴴ · b, without what counts as zero.
+/// x = right · diag(1 / s) · leftᴴ · b, without the singular values that count as zero.
 result<void> run_by_values(const solver::gels& r, lane& where, late_failure failure) {
   const std::int64_t count = cuda::batch_of(r.a);
   const std::int64_t m = rows_of(r.a);
@@ -104,7 +104,7 @@ result<void> run_by_values(const solver::gels& r, lane& where, late_failure fail
   TRY(parts.load(r.a, flags, where));
   TRY(copy(r.b, as_tensor(*b, r.b), where));
   TRY(parts.run(info, where));
-  // The vectors of values: there may be more of them.
+  // Only the vectors that belong to values: there may be more.
   matrices left = parts.left();
   matrices right = parts.right();
   left.columns = right.columns = values;

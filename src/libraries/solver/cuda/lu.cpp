@@ -14,8 +14,8 @@ namespace {
 
 using place = staged::place;
 
-/// Factors that are solved with, and their pivots as routines take them: admitted, so that none
-/// leads out of its matrix.
+/// Factors for solving, and their pivots in the routines' form. The pivots are checked, so that
+/// none leads out of its matrix.
 class factors final : call_frame::step {
  public:
   factors(call_frame& c, const any_tensor& lu, const any_tensor& pivots, bool at_once)
@@ -115,8 +115,8 @@ result<void> run_getrs(const solver::getrs& r, lane& where, late_failure failure
   return lu.report(failure, where);
 }
 
-// cuSOLVER has no getri: the identity is solved for. Apart from what the request writes, which a
-// singular matrix leaves as it is.
+// cuSOLVER has no getri, so solve for the identity. Work on a copy, because a singular matrix must
+// leave the result unchanged.
 result<void> run_getri(const solver::getri& r, lane& where, late_failure failure) {
   if (r.lu.empty()) return clear(r.info, where);
   const auto solver = TRY(cusolver_of(where));

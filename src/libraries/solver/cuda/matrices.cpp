@@ -12,10 +12,10 @@
 namespace troupe::cuda {
 namespace {
 
-// Some routines count in 32 bits.
+// Some routines have 32-bit sizes.
 constexpr std::int64_t largest_ld = std::numeric_limits<std::int32_t>::max();
 
-/// The distance between neighbouring matrices; nothing where it is not the same for all.
+/// The distance between neighbouring matrices; nothing if it is not constant.
 std::optional<std::int64_t> batch_step(const any_tensor& t) noexcept {
   std::optional<std::int64_t> step;
   std::int64_t next = 0;
@@ -34,7 +34,7 @@ std::optional<std::int64_t> batch_step(const any_tensor& t) noexcept {
 std::optional<matrices> where_it_is(const any_tensor& t, blas::order order) noexcept {
   const std::int64_t ld = blas::leading_dimension(t, order);
   const auto step = batch_step(t);
-  // The host's memory is slow to work in.
+  // Routines would be slow on host memory.
   if (ld == 0 || ld > largest_ld || !step || t.space() == memory_space::host) return std::nullopt;
   matrices m{.first = t.address(),
              .type = t.type(),

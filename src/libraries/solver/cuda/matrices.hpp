@@ -10,8 +10,7 @@
 
 namespace troupe::cuda {
 
-/// A batch of matrices as routines of cuSOLVER find it in device memory: column-major, one matrix
-/// `step` elements after the other.
+/// A batch of matrices in device memory in cuSOLVER's layout: column-major, `step` elements apart.
 struct matrices {
   std::byte* first = nullptr;
   dtype type = dtype::f32;
@@ -20,8 +19,7 @@ struct matrices {
   std::int64_t count = 1;
   std::int64_t ld = 1;
   std::int64_t step = 0;
-  /// What lies there are the transposes of the matrices that are meant, which are row-major;
-  /// extents are of what lies there.
+  /// True if memory holds the transposes of row-major matrices. Extents are those in memory.
   bool transposed = false;
 
   template <class T = void>
@@ -31,7 +29,7 @@ struct matrices {
   [[nodiscard]] std::int64_t elements() const noexcept { return rows * columns * count; }
 };
 
-/// The matrices in the last two dimensions of a tensor, all others being a batch.
+/// The last two dimensions of a tensor are a matrix, all others its batch.
 [[nodiscard]] std::int64_t rows_of(const any_tensor& t) noexcept;
 [[nodiscard]] std::int64_t columns_of(const any_tensor& t) noexcept;
 [[nodiscard]] std::int64_t batch_of(const any_tensor& t) noexcept;
@@ -40,7 +38,7 @@ struct matrices {
 [[nodiscard]] matrices packed(std::byte* at, dtype type, std::int64_t rows, std::int64_t columns,
                               std::int64_t count) noexcept;
 [[nodiscard]] std::int64_t bytes_of(const matrices& m) noexcept;
-/// Them as a tensor with the batch extents of `like`. Precondition: not `transposed`
+/// The matrices as a tensor with the batch extents of `like`. Precondition: not `transposed`
 [[nodiscard]] any_tensor as_tensor(const matrices& m, const any_tensor& like) noexcept;
 /// The first columns or rows of each matrix.
 [[nodiscard]] any_tensor first_columns(const any_tensor& t, std::int64_t columns) noexcept;
@@ -52,7 +50,7 @@ struct matrices {
 /// Packed matrices in the workspace of a frame.
 class frame_matrices final : call_frame::step {
  public:
-  /// With `there` false they have no memory, only extents.
+  /// If `there` is false, the matrices have extents but no memory.
   frame_matrices(call_frame& c, dtype type, std::int64_t rows, std::int64_t columns,
                  std::int64_t count, bool there = true)
       : step(c),
@@ -72,17 +70,17 @@ class frame_matrices final : call_frame::step {
   frame_array<std::byte> memory_;
 };
 
-/// A tensor's matrices where routines can work on them: where they are, or in a packed copy.
+/// A tensor's matrices in a layout that routines accept: in place, or in a packed copy.
 class staged final : call_frame::step {
  public:
   enum class place : std::uint8_t {
-    columns,  ///< where they are, if they are column-major
-    either,   ///< row-major ones, too, as their transposes
-    copy,     ///< never where they are
+    columns,  ///< in place if they are column-major
+    either,   ///< in place also if they are row-major, as transposes
+    copy,     ///< never in place
   };
   struct uses {
-    const any_tensor* reads = nullptr;  ///< of the same extents; copied there at the beginning
-    bool writes = false;                ///< brought home at the end
+    const any_tensor* reads = nullptr;  ///< same extents; copied into the matrices at the beginning
+    bool writes = false;                ///< copied back at the end
   };
 
   staged(call_frame& c, const any_tensor& home, place where, const uses& how);

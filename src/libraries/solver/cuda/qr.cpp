@@ -15,7 +15,7 @@ namespace {
 
 using place = staged::place;
 
-/// The factors of one matrix's reflectors, which are packed.
+/// The reflectors' factors of one matrix; `tau` is packed.
 void* tau_of(const any_tensor& tau, std::int64_t matrix) noexcept {
   return tau.address() + matrix * tau.extent(tau.rank() - 1) * size_of(tau.type());
 }
@@ -49,12 +49,12 @@ result<void> run_orgqr(const solver::orgqr& r, lane& where) {
   const auto solver = TRY(cusolver_of(where));
   const std::int64_t reflectors = r.tau.extent(r.tau.rank() - 1);
   call_frame c(where);
-  // In place the reflectors are where the result goes; else the columns that they lack are its own.
+  // In place, the reflectors are already in the result. Otherwise they are copied to it.
   staged q(c, r.q, place::columns, {.writes = true});
   const auto info = c.array<std::int32_t>(reflectors > 0 ? 1 : 0);
   if (reflectors > 0) c.share(TRY(orgqr_bytes(*solver, *q, reflectors, r.qr.address())));
   TRY(c.begin());
-  if (reflectors == 0) {  // of no columns: Q is the identity
+  if (reflectors == 0) {  // without columns, Q is the identity
     TRY(fill_identity(*q, where));
     return c.end();
   }

@@ -19,14 +19,14 @@ result<void> for_refined_type(dtype type, F f) {
   return type == dtype::f64 ? f(double{}) : f(c128{});
 }
 
-/// Whether the routine has said that refinement does not lead anywhere.
+/// True if the routine reports that refinement does not converge.
 bool is_about_the_matrix(const error& why) noexcept {
   return why.code == errc::library_error &&
          (why.vendor_code == CUSOLVER_STATUS_IRS_MATRIX_SINGULAR ||
           why.vendor_code == CUSOLVER_STATUS_IRS_OUT_OF_RANGE);
 }
 
-// Factors the matrix here if refinement does not converge: see limits::cusolver::refinement.
+// If refinement does not converge, factors the matrix here: see limits::cusolver::refinement.
 result<void> run_gesv_refined(const solver::gesv_refined& r, lane& where, late_failure failure) {
   const std::int64_t count = cuda::batch_of(r.a);
   const std::int64_t n = columns_of(r.a);
@@ -35,7 +35,7 @@ result<void> run_gesv_refined(const solver::gesv_refined& r, lane& where, late_f
   const auto solver = TRY(cusolver_of(where));
   call_frame c(where);
   frame_matrices a(c, r.a.type(), n, n, count);
-  // Without right sides there is one of zeros, so that a singular matrix is told of.
+  // Without right sides, solve once for zeros, so that a singular matrix is still reported.
   const std::int64_t sides = std::max<std::int64_t>(nrhs, 1);
   frame_matrices b(c, r.a.type(), n, sides, count);
   frame_matrices x(c, r.a.type(), n, sides, count);
@@ -76,7 +76,7 @@ result<void> run_gesv_refined(const solver::gesv_refined& r, lane& where, late_f
         if (iterations < 0) left.push_back(matrix);
       }
       if (r.iterations.null()) return {};
-      // From memory that is not the device's own: read before the call returns.
+      // The source is pageable memory: it is read before the call returns.
       return check(cudaMemcpyAsync(r.iterations.data<std::int32_t>() + matrix, &iterations,
                                    sizeof iterations, cudaMemcpyDefault, where.stream()),
                    "cudaMemcpyAsync");

@@ -21,12 +21,12 @@ error numerical(std::string message) {
   return {.code = errc::numerical, .message = std::move(message)};
 }
 
-/// Waits until the lane has done all that it has.
+/// Waits until all work of the lane has ended.
 result<void> finish(lane& where) {
   return check(cudaStreamSynchronize(where.stream()), "cudaStreamSynchronize");
 }
 
-/// The elements of a packed vector, in memory of the host. Precondition: the lane is idle.
+/// Copies the elements of a packed vector to host memory. Precondition: the lane is idle.
 result<std::vector<std::byte>> on_host(const any_tensor& t, lane& where) {
   const auto bytes = static_cast<std::size_t>(t.count() * size_of(t.type()));
   std::vector<std::byte> all(bytes);
@@ -44,7 +44,7 @@ any_tensor viewed(std::vector<std::byte>& bytes, const any_tensor& like) noexcep
   return any_tensor::unowned(bytes.data(), like.type(), {like.count()}, {}, memory_space::host);
 }
 
-/// A matrix as the routines take it, in memory of the host.
+/// A matrix in host memory, as the routines take it.
 template <class T>
 struct host_matrix {
   solver::sparse_pattern pattern;
@@ -53,8 +53,8 @@ struct host_matrix {
   std::vector<T> values;
 };
 
-/// \errors `invalid_argument` for a pattern that is none; `numerical` for infinities and NaNs;
-/// `unsupported` for more elements than 32 bits count
+/// \errors `invalid_argument` for an invalid pattern; `numerical` for infinities and NaNs;
+/// `unsupported` if the number of elements needs more than 32 bits
 template <class T, class R>
 result<host_matrix<T>> read_matrix(const R& r, std::int64_t m, std::int64_t n, lane& where) {
   TRY(finish(where));
@@ -120,7 +120,8 @@ result<void> write_sides(const R& r, const sides<T>& all, lane& where) {
   return finish(where);  // the source lives no longer than this call
 }
 
-/// What `solve(matrix, b, x)` of one right side answers: an empty text, or why there is none.
+/// Solves for all right sides. `solve(matrix, b, x)` solves for one, and returns an empty text or
+/// the reason why there is no solution.
 template <class T, class R, class Solve>
 result<void> solve_all(const R& r, lane& where, std::string_view without_elements, Solve solve) {
   const std::int64_t m = r.b.extent(0);
@@ -135,7 +136,7 @@ result<void> solve_all(const R& r, lane& where, std::string_view without_element
                              .values = a.values.data(),
                              .offsets = a.offsets.data(),
                              .places = a.columns.data()};
-  // Without right sides there is one, so that a matrix without an answer is told of.
+  // Without right sides, solve once for zeros, so that a singular matrix is still reported.
   std::vector<T> none(static_cast<std::size_t>(m + n));
   for (std::int64_t i = 0; i < (each.count == 0 ? 1 : each.count); ++i) {
     const T* const b = each.count == 0 ? none.data() : each.b.data() + i * m;
@@ -146,11 +147,11 @@ result<void> solve_all(const R& r, lane& where, std::string_view without_element
   return write_sides(r, each, where);
 }
 
-/// What is smaller than this is no pivot: the routines compare with less than.
+/// Pivots below this are zero: the routines compare with less-than.
 template <class T>
 constexpr T no_pivot = std::numeric_limits<T>::min();
 
-/// Beside what R's diagonal is taken to be zero. Source: Eigen, SparseQR::factorize.
+/// Elements of R's diagonal up to this count as zero. Source: Eigen, SparseQR::factorize.
 template <class T>
 T rank_tolerance(const sparse_matrix<T>& a) {
   std::vector<double> squares(static_cast<std::size_t>(a.columns));

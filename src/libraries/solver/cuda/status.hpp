@@ -6,7 +6,8 @@
 
 namespace troupe::cuda {
 
-/// cuSOLVER has no function that names them. Source: cusolver_common.h, cusolverStatus_t.
+/// The names of statuses; cuSOLVER has no function for them. Source: cusolver_common.h,
+/// cusolverStatus_t.
 inline constexpr std::array cusolver_statuses{
     vendor_status{1, "CUSOLVER_STATUS_NOT_INITIALIZED", errc::library_error},
     vendor_status{2, "CUSOLVER_STATUS_ALLOC_FAILED", errc::out_of_memory},

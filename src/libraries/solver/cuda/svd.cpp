@@ -22,13 +22,13 @@ using solver::svd_driver;
 result<void> write_columns(const matrices& m, const any_tensor& to, lane& where) {
   return copy(first_columns(as_tensor(m, to), columns_of(to)), to, where);
 }
-/// The same as rows of the adjoint. `m` is conjugated.
+/// The same for the rows of the adjoint. Conjugates `m`.
 result<void> write_adjoint(const matrices& m, const any_tensor& to, lane& where) {
   TRY(conjugate(m, where));
   return write_columns(m, to.transpose(), where);
 }
 
-/// Matrices without elements have no values; their bases are unit vectors.
+/// Matrices without elements have no singular values; their bases are unit vectors.
 result<void> run_empty(const solver::svd& r, lane& where) {
   for (const any_tensor* const basis : {&r.u, &r.vh}) {
     if (r.vectors != singular_vectors::full || basis->empty()) continue;
@@ -92,8 +92,8 @@ class orthonormal_basis {
   frame_array<std::int32_t> info_;
 };
 
-/// Halko, Martinsson, Tropp, "Finding structure with randomness", 2011: algorithms 4.4 and 5.1.
-/// cuSOLVER's own, Xgesvdr, takes no seed.
+/// Source: Halko, Martinsson, Tropp, "Finding structure with randomness", 2011, algorithms 4.4 and
+/// 5.1. cuSOLVER's Xgesvdr takes no seed.
 result<void> run_randomised(const solver::svd& r, lane& where, late_failure failure) {
   const std::int64_t count = cuda::batch_of(r.a);
   const std::int64_t m = rows_of(r.a);
@@ -111,7 +111,7 @@ result<void> run_randomised(const solver::svd& r, lane& where, late_failure fail
   frame_matrices left(c, type, m, width, count);
   orthonormal_basis range_basis(c, *solver, *range);
   orthonormal_basis corange_basis(c, *solver, *corange);
-  // Of (Qᴴ · a)ᴴ, which has as many rows as a has columns.
+  // Decomposes (Qᴴ · a)ᴴ, which has as many rows as a has columns.
   decomposition parts(c, *solver, {.driver = svd_driver::jacobi, .vectors = r.vectors}, type, n,
                       width, count);
   TRY(range_basis.plan(r.a.address()));

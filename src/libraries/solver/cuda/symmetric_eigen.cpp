@@ -20,7 +20,7 @@ constexpr cusolverEigMode_t mode_of(bool vectors) noexcept {
 }
 constexpr part part_of(bool upper) noexcept { return upper ? part::upper : part::lower; }
 
-/// All eigenvalues of the matrices of `m`, which their vectors replace.
+/// All eigenvalues of the matrices of `m`, which their vectors overwrite.
 class all_eigenvalues {
  public:
   all_eigenvalues(const cusolver_lane& solver, const matrices& m, bool vectors, bool upper,
@@ -84,7 +84,7 @@ class all_eigenvalues {
   }
 
  private:
-  /// Its matrices lie without gaps between columns and between each other.
+  /// True if one call can do all matrices; it needs packed ones.
   [[nodiscard]] bool at_once() const noexcept {
     return driver_ != solver::eigen_driver::jacobi && m_.count > 1 && m_.rows <= 512 &&
            m_.ld == m_.rows && m_.step == m_.rows * m_.columns;
@@ -97,7 +97,7 @@ class all_eigenvalues {
   solver::eigen_driver driver_;
 };
 
-/// Sets aside what has infinities or NaNs; the diagonal is made real.
+/// Sets aside matrices with infinities or NaNs, and makes the diagonals real.
 result<void> prepare(const matrices& m, bool upper, std::uint32_t* flags, lane& where) {
   if (is_complex(m.type)) TRY(shape_triangle(m, {.upper = upper, .real_diagonal = true}, where));
   return set_aside_not_finite(m, part_of(upper), flags, where);
@@ -115,7 +115,7 @@ result<void> run_eigh(const solver::eigh& r, lane& where, late_failure failure) 
   const bool upper = r.uplo == blas::uplo::upper;
   const bool all = r.range == solver::eigen_range::all;
   call_frame c(where);
-  // Vectors that are all wanted come where they are to be.
+  // If all vectors are wanted, they are computed in the result.
   const bool in_place = all && r.vectors;
   staged work(c, in_place ? r.v : r.a, in_place ? place::columns : place::copy,
               {.reads = &r.a, .writes = in_place});
@@ -135,7 +135,7 @@ result<void> run_eigh(const solver::eigh& r, lane& where, late_failure failure) 
   TRY(clear(flags, count * i32_bytes, where));
   TRY(clear(which.most, i64_bytes, where));
   TRY(prepare(*work, upper, flags, where));
-  // Of small and large numbers cuSOLVER's vectors lose digits.
+  // cuSOLVER's vectors lose digits if the elements are very small or large.
   TRY(scale_into_range(*work, part_of(upper), scales, where));
   TRY(routine.run(c, w, info));
   TRY(divide_by_scales(*work, w, n, scales, where));

@@ -9,7 +9,7 @@
 namespace troupe::cuda {
 namespace {
 
-// Apart from what the request writes, which a singular matrix leaves as it is.
+// Works on a copy, because a singular matrix must leave the result unchanged.
 result<void> run_trtri(const solver::trtri& r, lane& where, late_failure failure) {
   if (r.a.empty()) return clear(r.info, where);
   const auto solver = TRY(cusolver_of(where));
@@ -25,7 +25,7 @@ result<void> run_trtri(const solver::trtri& r, lane& where, late_failure failure
   TRY(for_each_matrix(count, [&](std::int64_t matrix) {
     return trtri({*solver, c, *inverse, matrix, info + count}, upper, unit);
   }));
-  // What is not read stays; cuSOLVER writes there.
+  // Restore the elements that are not referenced, because cuSOLVER overwrites them.
   const triangle_shape shape{.upper = upper, .zero_other = true, .unit_diagonal = unit};
   TRY(r.a.same_view(r.inverse) ? restore_beside(*inverse, r.inverse, shape, where)
                                : shape_triangle(*inverse, shape, where));

@@ -7,7 +7,7 @@
 namespace troupe::cuda {
 namespace {
 
-/// Factors an identity: loads the library's code, and makes the lane's handle.
+/// Factors an identity, which loads the library's code and makes the lane's handle.
 result<void> warm_up(lane& where) {
   TRY(load_copy_kernels());
   const auto solver = TRY(cusolver_of(where));
@@ -17,7 +17,7 @@ result<void> warm_up(lane& where) {
     const auto info = c.array<std::int32_t>(1);
     const auto pivots = c.array<std::int64_t>(n);
     frame_matrices a(c, type, n, n, 1);
-    // Any address of device memory; what it says does not depend on it.
+    // Any address of device memory: the reported size does not depend on it.
     const auto any = TRY(where.workspace(1));
     c.share(TRY(getrf_bytes(*solver, *a, any.data())));
     TRY(c.begin());

@@ -31,9 +31,9 @@ template <class W>
     return a * b;
   }
 }
-template <bool Conjugated, class W>
-[[nodiscard]] inline W conjugated_if(W v) noexcept {
-  if constexpr (Conjugated && elementwise::is_complex_number<W>) {
+template <class W>
+[[nodiscard]] inline W conjugated(W v) noexcept {
+  if constexpr (elementwise::is_complex_number<W>) {
     return {v.real(), -v.imag()};
   } else {
     return v;

@@ -26,6 +26,14 @@ struct product {
   dense_elements<T> out;
   update<T> finish;
   lane_context& lane;
+  bool conjugates;
+
+  /// Element k of the matrix, conjugated if the request says so. The decision is made at run time,
+  /// because a second instantiation of all loops would double the time to compile them.
+  [[nodiscard]] working_type<T> element(std::int64_t k) const noexcept {
+    const working_type<T> value = widened(values[k]);
+    return conjugates ? conjugated(value) : value;
+  }
 };
 
 [[nodiscard]] constexpr bool transposes(blas::storage_op op) noexcept {
@@ -35,6 +43,9 @@ struct product {
   return op == blas::storage_op::conjugate || op == blas::storage_op::conjugate_transpose;
 }
 
+template <class Rows>
+constexpr bool is_compressed = requires(const Rows& rows) { rows.is_compressed(); };
+
 /// The beginning of each of `tasks` stretches of rows with about the same number of elements.
 template <class Rows>
 std::vector<std::int64_t> stretches(const Rows& rows, std::int64_t tasks) {
@@ -42,7 +53,7 @@ std::vector<std::int64_t> stretches(const Rows& rows, std::int64_t tasks) {
   begins[0] = 0;
   for (std::int64_t t = 1; t < tasks; ++t) {
     auto& begin = begins[static_cast<std::size_t>(t)];
-    if constexpr (requires { rows.is_compressed(); }) {
+    if constexpr (is_compressed<Rows>) {
       const auto* const found =
           std::lower_bound(rows.offsets, rows.offsets + rows.rows, rows.slots / tasks * t);
       begin = found - rows.offsets;
@@ -57,12 +68,11 @@ std::vector<std::int64_t> stretches(const Rows& rows, std::int64_t tasks) {
 
 /// `N` columns of row i of the result, which lie side by side in the factor if there are several.
 /// Rows of the factor are `stride` elements apart.
-template <std::size_t N, bool Conjugated, class T, class Rows, class Stride>
+template <std::size_t N, class T, class Rows, class Stride>
 bool gather_columns(const product<T>& p, const Rows& rows, std::int64_t i, std::int64_t column,
                     Stride stride) {
   using work = working_type<T>;
   work sums[N] = {};
-  const T* const values = p.values;
   const T* const first = p.in.first + column * p.in.column_stride;
   const bool good = rows.for_each(i, [&](std::int64_t k, std::int64_t j) {
     if constexpr (requires { rows.column_ahead(k); }) {
@@ -72,7 +82,7 @@ bool gather_columns(const product<T>& p, const Rows& rows, std::int64_t i, std::
       __builtin_prefetch(
           reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(first) + bytes));
     }
-    const work v = conjugated_if<Conjugated>(widened(values[k]));
+    const work v = p.element(k);
     const T* const from = first + j * stride;
     for (std::size_t c = 0; c < N; ++c)
       sums[c] += times(v, widened(from[c]));
@@ -83,26 +93,29 @@ bool gather_columns(const product<T>& p, const Rows& rows, std::int64_t i, std::
   return true;
 }
 
-/// Row i of the result, from row i of the matrix: as many columns at once as registers hold.
-template <bool Conjugated, class T, class Rows>
+/// Row i of the result, from row i of the matrix: as many columns at once as registers hold, or
+/// fewer for the rarer formats, whose code would take as long to compile as all others together.
+template <class T, class Rows>
 bool gather_row(const product<T>& p, const Rows& rows, std::int64_t i) {
   const std::int64_t n = p.out.columns;
   const std::int64_t stride = p.in.row_stride;
   std::int64_t column = 0;
   bool good = true;
   if (p.in.column_stride == 1) {
-    for (; good && n - column >= 16; column += 16)
-      good = gather_columns<16, Conjugated>(p, rows, i, column, stride);
+    if constexpr (is_compressed<Rows>) {
+      for (; good && n - column >= 16; column += 16)
+        good = gather_columns<16>(p, rows, i, column, stride);
+    }
     for (; good && n - column >= 4; column += 4)
-      good = gather_columns<4, Conjugated>(p, rows, i, column, stride);
+      good = gather_columns<4>(p, rows, i, column, stride);
   }
   for (; good && column < n; ++column)
-    good = gather_columns<1, Conjugated>(p, rows, i, column, stride);
+    good = gather_columns<1>(p, rows, i, column, stride);
   return good;
 }
 
 /// Rows of the result from rows of the matrix. \returns false where an element has no place
-template <bool Conjugated, class T, class Rows>
+template <class T, class Rows>
 bool gather(const product<T>& p, const Rows& rows, std::int64_t threads) {
   std::atomic<bool> good{true};
   const std::int64_t tasks = threads == 1 ? 1 : 4 * threads;
@@ -117,19 +130,21 @@ bool gather(const product<T>& p, const Rows& rows, std::int64_t threads) {
       }
     });
   };
-  // Rows are short, so every decision for a row matters.
-  if (p.out.columns == 1 && p.in.row_stride == 1) {
-    constexpr std::integral_constant<std::int64_t, 1> stride;
-    all([&](std::int64_t i) { return gather_columns<1, Conjugated>(p, rows, i, 0, stride); });
-  } else {
-    all([&](std::int64_t i) { return gather_row<Conjugated>(p, rows, i); });
+  if constexpr (is_compressed<Rows>) {
+    // Rows are short, so every decision for a row matters.
+    if (p.out.columns == 1 && p.in.row_stride == 1) {
+      constexpr std::integral_constant<std::int64_t, 1> stride;
+      all([&](std::int64_t i) { return gather_columns<1>(p, rows, i, 0, stride); });
+      return good.load(std::memory_order_relaxed);
+    }
   }
+  all([&](std::int64_t i) { return gather_row(p, rows, i); });
   return good.load(std::memory_order_relaxed);
 }
 
 /// Adds each element's products to sums of its own place: `for_part(t, add)` calls
 /// `add(k, to, from)` for element k in row `from` of the factor and row `to` of the result.
-template <bool Conjugated, class T, class ForPart>
+template <class T, class ForPart>
 result<bool> scatter(const product<T>& p, std::int64_t threads, ForPart for_part) {
   using work = working_type<T>;
   const std::int64_t count = p.out.rows * p.out.columns;
@@ -141,7 +156,7 @@ result<bool> scatter(const product<T>& p, std::int64_t threads, ForPart for_part
     work* const own = sums + t * count;
     std::fill_n(own, count, work{});
     const bool all = for_part(t, [&](std::int64_t k, std::int64_t to, std::int64_t from) {
-      const work v = conjugated_if<Conjugated>(widened(p.values[k]));
+      const work v = p.element(k);
       for (std::int64_t c = 0; c < p.out.columns; ++c)
         own[to * p.out.columns + c] += times(v, widened(p.in(from, c)));
     });
@@ -161,7 +176,7 @@ result<bool> scatter(const product<T>& p, std::int64_t threads, ForPart for_part
   return true;
 }
 
-template <bool Conjugated, class T, class I>
+template <class T, class I>
 result<bool> multiply(const product<T>& p, bool transposed, std::int64_t threads) {
   // Threads that add to places of their own need memory and time for them.
   const std::int64_t results = std::max<std::int64_t>(1, p.out.rows * p.out.columns);
@@ -170,7 +185,7 @@ result<bool> multiply(const product<T>& p, bool transposed, std::int64_t threads
   if (p.a.format == sparse_format::coo) {
     const I* const rows = p.a.row_indices.template data<I>();
     const I* const columns = p.a.indices.template data<I>();
-    return scatter<Conjugated>(p, scattering, [&](std::int64_t t, auto add) {
+    return scatter(p, scattering, [&](std::int64_t t, auto add) {
       const std::int64_t n = p.a.stored();
       for (std::int64_t k = n / scattering * t;
            k < (t + 1 == scattering ? n : n / scattering * (t + 1)); ++k) {
@@ -186,9 +201,8 @@ result<bool> multiply(const product<T>& p, bool transposed, std::int64_t threads
   }
   return with_rows<I>(p.a, [&](const auto& rows) -> result<bool> {
     // Columns of csc are rows of its transposed matrix.
-    if ((p.a.format == sparse_format::csc) == transposed)
-      return gather<Conjugated>(p, rows, threads);
-    return scatter<Conjugated>(p, scattering, [&](std::int64_t t, auto add) {
+    if ((p.a.format == sparse_format::csc) == transposed) return gather(p, rows, threads);
+    return scatter(p, scattering, [&](std::int64_t t, auto add) {
       const std::vector<std::int64_t> begins = stretches(rows, scattering);
       const auto part = static_cast<std::size_t>(t);
       for (std::int64_t i = begins[part]; i < begins[part + 1]; ++i) {
@@ -211,7 +225,8 @@ result<void> run_product(const R& r, const any_tensor& in, const any_tensor& out
                        .in = dense_elements<const T>(in),
                        .out = dense_elements<T>(out),
                        .finish = update<T>(r.alpha, r.beta),
-                       .lane = lane};
+                       .lane = lane,
+                       .conjugates = conjugates(r.op_a)};
     if (r.alpha.is_zero()) {
       for (std::int64_t i = 0; i < p.out.rows; ++i) {
         for (std::int64_t j = 0; j < p.out.columns; ++j)
@@ -222,11 +237,7 @@ result<void> run_product(const R& r, const any_tensor& in, const any_tensor& out
     const std::int64_t threads =
         threads_for(p.out.rows, r.a.stored() * p.out.columns, least_products);
     auto good = with_index(r.a.index_type(), [&]<class I>(I) {
-      // A real number is its own conjugate.
-      if constexpr (elementwise::is_complex_number<T>) {
-        if (conjugates(r.op_a)) return multiply<true, T, I>(p, transposes(r.op_a), threads);
-      }
-      return multiply<false, T, I>(p, transposes(r.op_a), threads);
+      return multiply<T, I>(p, transposes(r.op_a), threads);
     });
     if (!good) return std::move(good).error();
     return *good ? result<void>() : check_pattern(r.a, sparse::pattern_claim::places);

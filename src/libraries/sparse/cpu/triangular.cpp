@@ -25,7 +25,7 @@ struct system {
   T alpha;
 
   [[nodiscard]] T value(std::int64_t k) const noexcept {
-    return shape.conjugated ? conjugated_if<true>(values[k]) : values[k];
+    return shape.conjugated ? conjugated(values[k]) : values[k];
   }
 };
 

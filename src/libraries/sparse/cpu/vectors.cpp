@@ -29,11 +29,11 @@ result<scalar> run_spvv(const sparse::spvv& r, lane_context&) {
     using work = working_type<T>;
     const dense_elements<const T> x(r.values);
     const dense_elements<const T> y(r.y);
-    const bool conjugated = r.op_x == blas::op::conjugate;
+    const bool conjugates = r.op_x == blas::op::conjugate;
     work sum{};
     auto done = for_each_element(r, [&](std::int64_t k, std::int64_t i) {
       const work v = widened(x(k, 0));
-      sum += times(conjugated ? conjugated_if<true>(v) : v, widened(y(i, 0)));
+      sum += times(conjugates ? conjugated(v) : v, widened(y(i, 0)));
     });
     if (!done) return std::move(done).error();
     const T answer = elementwise::narrowed<T>(sum);

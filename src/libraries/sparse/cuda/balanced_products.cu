@@ -72,7 +72,7 @@ result<void> enqueue_balanced_product(const sparse_product& p, lane& where, late
   return with_values(p.out.type(), [&]<class T, class D>(T, D) {
     if (p.a.index_type() == dtype::i64)
       return enqueue<std::uint64_t, std::int64_t, D>(p, where, failure);
-    // Half as wide, addresses take half as many instructions.
+    // 32-bit offsets halve the instructions for addresses.
     const bool is_near =
         (p.in.extent(0) - 1) * p.in.stride(0) <= std::numeric_limits<std::int32_t>::max();
     return is_near ? enqueue<std::uint32_t, std::int32_t, D>(p, where, failure)

@@ -9,7 +9,8 @@ namespace {
 
 constexpr auto claim = sparse::pattern_claim::places;
 
-/// Copies a pattern; where a fault is noted, one of as many blocks that are all in the first row.
+/// Copies a pattern. If a fault is noted, writes a valid pattern of the same number of blocks, all
+/// in the first row.
 template <class I>
 __global__ void copy_pattern(const sparse::pattern from, const unsigned long long* first_fault,
                              I* offsets, I* indices) {

@@ -7,15 +7,14 @@
 
 namespace troupe::cuda {
 
-/// The pattern of blocks that cuSPARSE gets, which follows wherever a pattern points: a copy in the
-/// workspace, in which nothing points outside. Where something did, the request fails. Blocks are
-/// so much larger than their indices that this costs little; csr, csc and coo are taken as they
-/// are.
+/// A safe copy of a block matrix's pattern in the workspace, for cuSPARSE, which follows any index.
+/// Indices out of range are replaced, and the request fails. Blocks are much larger than their
+/// indices, so the copy costs little. csr, csc and coo are not copied.
 class checked_pattern final : call_frame::step {
  public:
   checked_pattern(call_frame& c, const sparse_matrix& of, late_failure failure);
 
-  /// The matrix with that pattern. After the frame's `begin`.
+  /// The matrix with the copied pattern. Call it after the frame's `begin`.
   [[nodiscard]] sparse_matrix operator*() const;
 
  private:

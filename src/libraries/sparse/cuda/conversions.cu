@@ -31,14 +31,14 @@ __device__ bool is_stored(const D& v) {
   }
 }
 
-/// A warp for each row; `a` is transposed for csc.
+/// One warp per row; for csc, `a` is transposed.
 template <class D>
 __global__ void count_elements(dense_operand<const D> a, std::int64_t* counts) {
   const std::int64_t i = thread_number() / warp;
   const std::int64_t lane = threadIdx.x % warp;
   if (i > a.rows) return;
   std::int64_t count = 0;
-  // One row more than there are has none: its offset is the end of the last.
+  // The extra last row has no elements: its offset is the end of the last one.
   for (std::int64_t j = lane; i < a.rows && j < a.columns; j += warp)
     count += is_stored(a(i, j)) ? 1 : 0;
   for (int step = warp / 2; step > 0; step /= 2)
@@ -128,7 +128,7 @@ result<void> run_to_dense(const sparse::to_dense& r, lane& where, late_failure f
 
 // Between formats: elements are sorted by their places. -------------------------------------------
 
-/// Elements by place, of which padding and what has no place come last.
+/// The order of elements by position. Padding and elements without a position come last.
 struct place_order {
   std::int64_t majors;
   std::int64_t minors;
@@ -157,7 +157,7 @@ __global__ void make_keys(sparse::pattern p, std::int64_t stored, place_order or
   numbers[e] = static_cast<Number>(e);
 }
 
-/// How many of the sorted keys are less than `key`.
+/// The number of sorted keys that are less than `key`.
 __device__ std::int64_t count_below(const std::uint64_t* keys, std::int64_t count,
                                     std::uint64_t key) {
   std::int64_t low = 0;
@@ -216,7 +216,7 @@ result<void> convert_as(const sparse::convert& r, lane& where, std::int64_t* rep
                                                  bits, stream),
                  "cub::DeviceRadixSort::SortPairs");
   };
-  // Of an empty matrix all keys are equal.
+  // In an empty matrix all keys are equal.
   const bool sorts = stored > 0 && bits > 0;
   std::size_t bytes = 0;
   if (sorts) TRY(sort(nullptr, bytes));
@@ -242,7 +242,7 @@ result<void> convert_as(const sparse::convert& r, lane& where, std::int64_t* rep
 result<void> run_convert(const sparse::convert& r, lane& where, std::int64_t* reply,
                          late_failure failure) {
   const auto convert = [&]<class Number>(Number) -> result<void> {
-    // Values are moved by their width.
+    // Moves values by their width.
     switch (size_of(r.a.values.type())) {
       case 2:
         return convert_as<Number, std::uint16_t>(r, where, reply, failure);

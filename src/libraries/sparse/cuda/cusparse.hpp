@@ -11,21 +11,20 @@
 
 namespace troupe::cuda {
 
-/// The lane's handle of cuSPARSE, made when the lane first needs it, which enqueues on the lane's
-/// stream and reads factors from the host. \errors `out_of_memory`; `device_fault` when the context
-/// is lost
+/// The lane's cuSPARSE handle, made when it is first needed. It enqueues on the lane's stream and
+/// reads factors from the host. \errors `out_of_memory`; `device_fault` if the context is lost
 [[nodiscard]] result<cusparseHandle_t> cusparse_of(lane& where);
 
-/// The error for a status, with its name and the call; success for success. Where `stream` says
-/// that the context is lost, that is the error, whatever cuSPARSE called it: `device_fault`.
+/// Converts a status to success or to an error with its name and the call. If `stream` reports that
+/// the context is lost, the error is `device_fault`, whatever cuSPARSE reports.
 [[nodiscard]] result<void> check(cusparseStatus_t status, std::string_view call,
                                  cudaStream_t stream);
 
 [[nodiscard]] cudaDataType cusparse_type(dtype type) noexcept;
-/// What values of the type are multiplied and added up in.
+/// The type in which values are multiplied and added.
 [[nodiscard]] cudaDataType cusparse_compute_type(dtype type) noexcept;
 
-/// Descriptors are made for each call: structs of the host that hold addresses.
+/// Descriptors are made for each call: they are host structs that hold addresses.
 template <class Descriptor, auto Destroy>
 class cusparse_descriptor {
  public:
@@ -50,7 +49,7 @@ struct sparse_descriptor : cusparse_descriptor<cusparseConstSpMatDescr_t, &cuspa
 using vector_descriptor = cusparse_descriptor<cusparseDnVecDescr_t, &cusparseDestroyDnVec>;
 using matrix_descriptor = cusparse_descriptor<cusparseDnMatDescr_t, &cusparseDestroyDnMat>;
 
-/// Describes a csr, coo or bsr matrix; a csc one as its transposed matrix in csr.
+/// Describes a csr, coo or bsr matrix. A csc matrix is described as its transpose in csr.
 [[nodiscard]] result<void> describe(const sparse_matrix& a, sparse_descriptor& to,
                                     cudaStream_t stream);
 

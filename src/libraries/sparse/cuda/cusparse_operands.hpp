@@ -12,10 +12,10 @@
 #include <cstdint>
 #include <cstring>
 
-/// Factors and dense matrices as cuSPARSE takes them.
+/// Factors and dense matrices in cuSPARSE's form.
 namespace troupe::cuda {
 
-/// A factor in the host's memory, as cuSPARSE reads it in the type that it computes in.
+/// A factor in host memory, in the type of cuSPARSE's arithmetic.
 class host_factor {
  public:
   host_factor(const scalar& value, dtype type) noexcept { take(value, type); }
@@ -44,7 +44,7 @@ class host_factor {
 [[nodiscard]] inline bool is_row_major(const any_tensor& t) noexcept {
   return t.stride(1) == 1 || (t.extent(1) == 1 && t.stride(0) != 1);
 }
-/// The distance between rows, or between columns, which is never less than their length.
+/// The distance between rows, or between columns; at least their length.
 [[nodiscard]] inline std::int64_t leading(const any_tensor& t, bool row_major) noexcept {
   const int across = row_major ? 0 : 1;
   const std::int64_t along = t.extent(1 - across);
@@ -55,7 +55,7 @@ class host_factor {
 using limits::cusparse::has_square_blocks;
 using limits::cusparse::is_aligned;
 
-/// Describes a dense matrix in an order, or its transposed one.
+/// Describes a dense matrix or its transpose, in an order.
 [[nodiscard]] inline result<void> describe(const any_tensor& t, bool transposed,
                                            cusparseOrder_t order, matrix_descriptor& to,
                                            cudaStream_t stream) {

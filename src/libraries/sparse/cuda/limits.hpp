@@ -19,7 +19,7 @@ inline constexpr vendor_limit elements{
     .from = "12.6",
     .condition = "a matrix stores no more elements than it has places",
     .evidence = "it refuses others: 12.6, H100, 2026-11-25",
-    .test = "SparseSp*.MultipliesEveryFormat*:SparseSp*.MultipliesRowsOfAnyLength"};
+    .test = "SparseSpmv.MultipliesMoreElementsThanPlaces"};
 inline constexpr vendor_limit padded_formats{
     .name = "sparse.padded_formats",
     .library = "cuSPARSE",

@@ -25,7 +25,7 @@ __global__ void copy_vector(dense_operand<const D> from, dense_operand<D> to) {
   if (i < to.rows) to(i) = from(i);
 }
 
-/// A product of an element and a row of the factor, which goes to a row of the sums.
+/// Adds the product of an element and a row of the factor to a row of the sums.
 template <class D>
 struct scattering {
   pattern p;
@@ -59,7 +59,7 @@ __global__ void finish_sums(const work_of<D>* sums, dense_operand<D> out, device
   if (at < out.rows * out.columns) finish(out(at / out.columns, at % out.columns), sums[at]);
 }
 
-/// Rows of bsr, blocked_ell and sliced_ell, whose elements a thread goes through.
+/// The rows of bsr, blocked_ell and sliced_ell. A thread iterates over the elements of a row.
 template <class D>
 struct gathering {
   pattern p;
@@ -75,7 +75,7 @@ template <class D>
 __global__ void gather_products(gathering<D> g) {
   const std::int64_t at = thread_number();
   if (at >= g.out.rows * g.out.columns) return;
-  // Neighbours have neighbouring rows, whose elements lie side by side in sliced_ell.
+  // Neighbouring threads take neighbouring rows, whose elements are contiguous in sliced_ell.
   const std::int64_t i = at % g.out.rows;
   const std::int64_t c = at / g.out.rows;
   const pattern& p = g.p;
@@ -166,7 +166,7 @@ result<void> enqueue_own_product(const sparse_product& p, lane& where, late_fail
   return with_values(p.out.type(), [&]<class T, class D>(T, D) -> result<void> {
     const bool gathers = p.a.format > sparse_format::coo && !transposes(p.op);
     call_frame c(where);
-    // Indices of sliced_ell, of which there is one for each element, are checked on the way.
+    // The indices of sliced_ell, one per element, are checked by the product's kernel.
     checking pattern(c, p.a, sparse::pattern_claim::places, failure,
                      gathers && p.a.format == sparse_format::sliced_ell ? checking::part::offsets
                                                                         : checking::part::all);

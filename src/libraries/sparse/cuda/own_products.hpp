@@ -6,7 +6,7 @@
 #include <troupe/blas/modes.hpp>
 #include <troupe/sparse/products.hpp>
 
-/// Products by kernels of our own, which take every format, type and operation.
+/// Products by Troupe's own kernels, which support every format, type and operation.
 namespace troupe::cuda {
 
 [[nodiscard]] constexpr bool transposes(blas::storage_op op) noexcept {
@@ -35,9 +35,9 @@ struct sparse_product {
 [[nodiscard]] result<void> enqueue_own_product(const sparse_product& p, lane& where,
                                                late_failure failure);
 
-/// Enqueues the product of rows that are stored one after another, those of csr that is not
-/// transposed or of csc that is: work is shared out by elements, and additions have a fixed order.
-/// Checks the pattern on its way. Nothing may be enqueued behind it.
+/// Enqueues a product whose rows are stored contiguously: csr, or transposed csc. Work is
+/// distributed by elements, and additions have a fixed order. The product checks the pattern.
+/// Nothing may be enqueued behind it.
 [[nodiscard]] result<void> enqueue_balanced_product(const sparse_product& p, lane& where,
                                                     late_failure failure);
 

@@ -8,28 +8,28 @@
 
 namespace troupe::cuda {
 
-/// What `first_fault` holds where nothing is wrong: every byte of it is the same.
+/// The value of `first_fault` without a fault: every byte is equal, so that a memset stores it.
 inline constexpr int no_fault_byte = 0x7f;
 inline constexpr std::int64_t no_fault = 0x7f7f7f7f7f7f7f7f;
 
-/// Enqueues the checks of a pattern: the number of the first that finds a fault goes to
+/// Enqueues the checks of a pattern. The number of the first check that finds a fault goes to
 /// `first_fault`, in device memory.
 [[nodiscard]] result<void> enqueue_pattern_check(const sparse_matrix& a,
                                                  sparse::pattern_claim claim,
                                                  unsigned long long* first_fault,
                                                  cudaStream_t stream);
-/// The same of offsets alone, where whoever reads the indices notes what is wrong with them.
+/// Checks the offsets only; the kernel that reads the indices checks those.
 [[nodiscard]] result<void> enqueue_offsets_check(const sparse_matrix& a,
                                                  unsigned long long* first_fault,
                                                  cudaStream_t stream);
-/// Enqueues the failure for what they found; the last that an executor enqueues.
+/// Enqueues the failure for a fault. It must be the last work of an executor.
 [[nodiscard]] result<void> enqueue_pattern_report(const sparse_matrix& a,
                                                   sparse::pattern_claim claim,
                                                   const unsigned long long* first_fault,
                                                   late_failure failure, cudaStream_t stream);
 
-/// Checks a pattern before the executor's work, and afterwards makes the request fail for what was
-/// found: the last step of its frame.
+/// Checks a pattern before the executor's work, and fails the request afterwards if there is a
+/// fault. It must be the last step of its frame.
 class checking final : call_frame::step {
  public:
   enum class part : std::uint8_t { all, offsets };
@@ -42,7 +42,7 @@ class checking final : call_frame::step {
         failure_(failure),
         checked_(checked),
         first_fault_(c.array<unsigned long long>(1)) {}
-  /// After `begin`; for kernels that check on their way.
+  /// For kernels that check while they work. Call it after `begin`.
   [[nodiscard]] unsigned long long* first_fault() const noexcept { return first_fault_; }
 
  private:

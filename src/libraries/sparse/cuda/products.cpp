@@ -12,8 +12,8 @@
 namespace troupe::cuda {
 namespace {
 
-/// What cuSPARSE applies to the matrix that is described for `a`; nothing where it does not offer
-/// that. A csc matrix is described as its transposed one.
+/// The operation that cuSPARSE applies to the described matrix; nothing if it does not offer it. A
+/// csc matrix is described as its transpose.
 std::optional<cusparseOperation_t> cusparse_operation(const sparse_matrix& a, blas::storage_op op) {
   const bool by_columns = a.format == sparse_format::csc;
   const bool transposed = (op == blas::storage_op::transpose ||
@@ -40,7 +40,7 @@ result<void> multiply(const sparse::spmv& r, cusparseOperation_t op, lane& where
   const dtype type = r.y.type();
   const host_factor alpha(r.alpha, type);
   const host_factor beta(r.beta, type);
-  // The question for the buffer's size has the same arguments, but for the last.
+  // The query of the buffer size has the same arguments, except the last.
   const auto call = [&](auto function, std::string_view name, const sparse_matrix& of,
                         const any_tensor& in, const any_tensor& out, auto* last) -> result<void> {
     sparse_descriptor a;
@@ -76,7 +76,8 @@ result<void> multiply(const sparse::spmm& r, cusparseOperation_t op, lane& where
   const host_factor alpha(r.alpha, type);
   const host_factor beta(r.beta, type);
 
-  // Both dense matrices are described in the order of c; b, if it has the other one, transposed.
+  // Both dense matrices are described in the order of c. If b has the other order, it is
+  // transposed.
   const bool rows_of_c = is_row_major(r.c);
   const bool turned = is_row_major(r.b) != rows_of_c;
   const cusparseOrder_t order = rows_of_c ? CUSPARSE_ORDER_ROW : CUSPARSE_ORDER_COL;
@@ -105,11 +106,11 @@ result<void> multiply(const sparse::spmm& r, cusparseOperation_t op, lane& where
   return frame.end();
 }
 
-/// Whether rows of the product are rows that are stored, one after another.
+/// True if the rows of the product are stored contiguously.
 bool has_stored_rows(const sparse_matrix& a, blas::storage_op op) noexcept {
   return a.format == (transposes(op) ? sparse_format::csc : sparse_format::csr);
 }
-/// Whether a warp reads and writes neighbouring columns side by side.
+/// True if the columns of a row are contiguous, so that a warp's accesses are coalesced.
 bool has_packed_rows(const any_tensor& t) noexcept {
   return t.rank() == 1 || t.extent(1) == 1 || t.stride(1) == 1;
 }
@@ -127,7 +128,8 @@ result<void> run_product(const R& r, const any_tensor& in, const any_tensor& out
   if (const auto op = cusparse_operation(r.a, r.op_a);
       op && limits::cusparse::accepts_product(r.a, in, out)) {
     auto done = multiply(r, *op, where, failure);
-    // Which types go with which formats and operations differs between versions of cuSPARSE.
+    // The supported combinations of types, formats and operations differ between versions of
+    // cuSPARSE.
     if (done || done.error().code != errc::unsupported) return done;
   }
   return balances ? enqueue_balanced_product(product, where, failure)

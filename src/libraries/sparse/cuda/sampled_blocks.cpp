@@ -50,7 +50,7 @@ result<void> enqueue_sampled_blocks(const sparse::sddmm& r, lane& where, late_fa
   TRY(call(cusparseSDDMM_bufferSize, "cusparseSDDMM_bufferSize", r.c, &bytes));
   frame.share(bytes);
   TRY(frame.begin());
-  if (r.beta.is_zero()) {  // 0 · NaN is none
+  if (r.beta.is_zero()) {  // 0 · NaN must not be computed
     TRY(check(cudaMemsetAsync(r.c.values.address(), 0,
                               static_cast<std::size_t>(r.c.stored() * size_of(type)), stream),
               "cudaMemsetAsync"));

@@ -7,10 +7,10 @@
 
 namespace troupe::cuda {
 
-/// Whether cuSPARSE may compute it: elements of a product that lie in blocks.
+/// True if cuSPARSE may compute it: a product sampled in blocks.
 [[nodiscard]] bool offers_sampled_blocks(const sparse::sddmm& r) noexcept;
-/// Enqueues it by cuSPARSE. \errors `unsupported` where that does not take it after all; nothing of
-/// c has been written then
+/// Enqueues it by cuSPARSE. \errors `unsupported` if cuSPARSE does not support it after all; then c
+/// is unchanged
 [[nodiscard]] result<void> enqueue_sampled_blocks(const sparse::sddmm& r, lane& where,
                                                   late_failure failure);
 

@@ -20,10 +20,10 @@ struct sampled_product {
   dense_operand<const D> a;
   dense_operand<const D> b;
   device_update<D> finish;
-  std::int64_t terms;  ///< 0 where alpha is 0
+  std::int64_t terms;  ///< 0 if alpha is 0
 };
 
-/// `Lanes` threads for each element, which share its terms.
+/// `Lanes` threads per element share its terms.
 template <int Lanes, class D>
 __global__ void sample(sampled_product<D> s) {
   const std::int64_t e = thread_number() / Lanes;

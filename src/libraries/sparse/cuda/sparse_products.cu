@@ -23,10 +23,10 @@ std::int64_t blocks_for(std::int64_t steps, const lane& where) noexcept {
                                   std::int64_t{16} * where.multiprocessors());
 }
 
-/// Workspace of a product, whose number of products is known or still 0.
+/// The workspace of a product. The number of products is 0 until it is known.
 struct work {
   call_frame frame;
-  frame_array<place> faults;  ///< the first of each factor's pattern
+  frame_array<place> faults;  ///< the first fault of each factor's pattern
   frame_array<std::int64_t> ends;
   frame_array<place> keys[2];
   frame_array<place> numbers[2];
@@ -61,7 +61,7 @@ result<void> sum_up(std::int64_t* numbers, std::int64_t n, const work& room, lan
                "cub::DeviceScan::InclusiveSum");
 }
 
-/// Enqueues the ends of each left element's products among all.
+/// Enqueues the end of each left element's products in the list of all products.
 result<void> find_ends(const factor_patterns& f, const work& room, lane& where) {
   if (f.left.slots == 0) return {};
   TRY(launch(count_products, blocks_for(f.left.slots, where), threads, where.stream(), f,
@@ -69,13 +69,13 @@ result<void> find_ends(const factor_patterns& f, const work& room, lane& where) 
   return sum_up(room.ends, f.left.slots, room, where);
 }
 
-/// What the host has to know of a product.
+/// The facts about a product that the host needs.
 struct known_product {
-  bool good = false;  ///< else the request has been made to fail
+  bool good = false;  ///< false: the request has been failed
   std::int64_t products = 0;
 };
 
-/// Waits for it.
+/// Reads them, and waits for the lane.
 result<known_product> look_at(const sparse::sparse_factors& factors, const factor_patterns& f,
                               late_failure failure, lane& where) {
   constexpr auto claim = sparse::pattern_claim::places;
@@ -104,7 +104,7 @@ result<known_product> look_at(const sparse::sparse_factors& factors, const facto
   return known;
 }
 
-/// Enqueues the products in the order of their places. Precondition: there are some.
+/// Enqueues sorting the products by position. Precondition: there is at least one.
 result<sorted_products> sort_products(const factor_patterns& f, const work& room,
                                       std::int64_t products, int bits, lane& where) {
   const cudaStream_t stream = where.stream();
@@ -123,7 +123,7 @@ result<sorted_products> sort_products(const factor_patterns& f, const work& room
   return sorted_products{keys.Current(), numbers.Current(), elements, products};
 }
 
-/// Calls `write(products, ends)` between sorting and the conclusion.
+/// Calls `write(products, ends)` after sorting, then reports the outcome.
 template <class Write>
 result<void> run(const sparse::sparse_factors& factors, std::int64_t capacity,
                  const any_tensor& nnz, std::int64_t* reply, late_failure failure, lane& where,

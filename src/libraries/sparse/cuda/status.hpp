@@ -6,7 +6,7 @@
 
 namespace troupe::cuda {
 
-/// Source: cusparse.h, cusparseStatus_t.
+/// The names of statuses. Source: cusparse.h, cusparseStatus_t.
 inline constexpr std::array cusparse_statuses{
     vendor_status{1, "CUSPARSE_STATUS_NOT_INITIALIZED", errc::library_error},
     vendor_status{2, "CUSPARSE_STATUS_ALLOC_FAILED", errc::out_of_memory},

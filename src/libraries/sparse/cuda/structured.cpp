@@ -13,7 +13,7 @@ namespace {
 
 using sparse::structured_stamp;
 
-// What multiplies weights that are not compressed. Set once, while the plugin is loaded.
+// The operation that multiplies uncompressed weights. Set once, while the plugin is loaded.
 operation_of<blaslt::matmul> run_dense;
 const plugin_operations finds_matmul([](operation_table& table) { run_dense.find_in(table); });
 
@@ -21,8 +21,8 @@ result<void> run_prune(const sparse::structured_prune& r, lane& where) {
   return r.x.empty() ? result<void>() : prune_weights(r.x, r.y, where);
 }
 
-/// Enqueues looking at weights, in workspace, so nothing that is there is needed any more; the last
-/// that a request enqueues.
+/// Enqueues a check of the weights. It overwrites the workspace, and must be the last work of a
+/// request.
 result<void> check_weights(const any_tensor& x, late_failure failure, lane& where) {
   if (x.empty()) return {};
   call_frame c(where);
@@ -44,7 +44,7 @@ result<void> run_compress(const sparse::structured_compress& r, lane& where, lat
   c.share(static_cast<std::size_t>(scratch.value_or(0)));
   TRY(c.begin());
   std::byte* const compressed = r.compressed.address();
-  // All of it is written, whoever compresses.
+  // Every byte must be written, whether the library compresses or not.
   TRY(check(cudaMemsetAsync(compressed, 0, static_cast<std::size_t>(r.compressed.count()),
                             where.stream()),
             "cudaMemsetAsync"));
@@ -59,7 +59,7 @@ result<void> run_compress(const sparse::structured_compress& r, lane& where, lat
 
 result<void> run_matmul(const sparse::structured_matmul& r, lane& where, late_failure failure) {
   const any_tensor weights = r.b.transpose();
-  // Compressing takes longer than the dense product does.
+  // Compressing would take longer than the dense product.
   if (r.compressed.null()) {
     TRY(run_dense(sparse::as_dense(r), where));
     return check_weights(weights, failure, where);

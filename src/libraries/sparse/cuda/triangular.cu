@@ -11,10 +11,9 @@
 
 #include <algorithm>
 
-// A warp for each unknown, in the order in which they are found. A warp takes its number when it
-// begins, so that whatever it waits for is being computed by a warp that has begun before it.
-// Source: W. Liu et al., "A synchronization-free algorithm for parallel sparse triangular solves",
-// Euro-Par 2016.
+// One warp per unknown, in the order of the solution. A warp takes its number when it begins, so
+// every unknown that it waits for belongs to a warp that has begun before. Source: W. Liu et al.,
+// "A synchronization-free algorithm for parallel sparse triangular solves", Euro-Par 2016.
 namespace troupe::cuda {
 namespace {
 
@@ -34,8 +33,9 @@ struct system {
   std::int64_t b_row, b_column, x_row, x_column;  ///< strides
   T alpha;
   T* diagonal = nullptr;
-  T* sums = nullptr;  ///< [n, nrhs], of unknowns that are found by columns
-  /// By rows 1 where an unknown is found; by columns what it still waits for.
+  T* sums = nullptr;  ///< [n, nrhs], for solving by columns
+  /// By rows: 1 if the unknown is solved. By columns: the number of unknowns that it still waits
+  /// for.
   int* waits = nullptr;
   place* next = nullptr;  ///< the first step that no warp has begun
   place* zero = nullptr;  ///< the first row whose diagonal is zero
@@ -50,13 +50,13 @@ struct system {
 
 using flag = ::cuda::atomic_ref<int, ::cuda::thread_scope_device>;
 
-/// Waits until the number is `wanted`; what was written before it became that can be read then.
+/// Waits until the number is `wanted`. Everything written before that change is then visible.
 __device__ void await(int* number, int wanted) {
   while (flag(*number).load(::cuda::memory_order_acquire) != wanted) {
   }
 }
 
-/// The next step for this warp.
+/// Takes the next step for this warp.
 __device__ std::int64_t begin_step(place* next) {
   place step = 0;
   if (threadIdx.x % warp == 0) step = atomicAdd(next, 1);
@@ -92,7 +92,7 @@ __device__ T divided(const system<T>& s, std::int64_t i, T v) {
   return s.shape.unit ? v : v / s.diagonal[i];
 }
 
-/// Majors are rows: each unknown from those that its row has.
+/// Majors are rows: computes an unknown from the others in its row.
 template <class T>
 __device__ void solve_row(const system<T>& s, std::int64_t i, int lane) {
   const slot_range range = range_of(s.p, i);
@@ -127,14 +127,14 @@ __global__ void __launch_bounds__(threads) solve_by_rows(system<T> s) {
   for (std::int64_t step = begin_step(s.next); step < s.n; step = begin_step(s.next)) {
     const std::int64_t i = s.shape.major_of(step, s.n);
     solve_row(s, i, lane);
-    // What all lanes have written is seen by whoever sees that the unknown is found.
+    // Makes the stores of all lanes visible before the flag says that the unknown is solved.
     __threadfence();
     __syncwarp();
     if (lane == 0) flag(s.waits[i]).store(1, ::cuda::memory_order_release);
   }
 }
 
-/// Majors are columns: each unknown, once found, is taken out of those that its column has.
+/// Majors are columns: subtracts a solved unknown from all others in its column.
 template <class T>
 __device__ void solve_column(const system<T>& s, std::int64_t i, int lane) {
   const slot_range range = range_of(s.p, i);
@@ -181,7 +181,8 @@ __global__ void conclude(const __grid_constant__ pattern_report report, const pl
   failure.write(errc::numerical, zero_before, static_cast<std::int64_t>(*zero), zero_after);
 }
 
-/// Warps that the device runs at once, so that none spins in vain; no more than there are rows.
+/// As many warps as the device runs at once, so that no waiting warp keeps another from starting;
+/// at most one per row.
 std::int64_t blocks_for(std::int64_t rows, const lane& where) noexcept {
   constexpr std::int64_t rows_of_a_block = threads / warp;
   return std::clamp<std::int64_t>((rows + rows_of_a_block - 1) / rows_of_a_block, 1,

@@ -15,13 +15,13 @@ namespace {
 constexpr int warp = 32;
 constexpr unsigned most_blocks = 1024;
 
-/// Indices of a sparse vector, each checked when it is used: the first that points outside goes to
-/// `first_wrong`.
+/// The indices of a sparse vector. Each is checked when it is used; the first that is out of range
+/// goes to `first_wrong`.
 struct index_vector {
   sparse::index_list list;
   std::int64_t step;
   std::int64_t count;
-  std::int64_t extent;  ///< of the dense vector
+  std::int64_t extent;  ///< the length of the dense vector
   place* first_wrong;
 
   index_vector(const any_tensor& indices, const any_tensor& y, place* wrong)
@@ -31,7 +31,7 @@ struct index_vector {
         extent(y.extent(0)),
         first_wrong(wrong) {}
   __device__ std::int64_t at(std::int64_t k) const { return list[k * step]; }
-  /// Calls `f(i)` with the index of element k if it is inside.
+  /// Calls `f(i)` with the index of element k if it is in range.
   template <class F>
   __device__ void use(std::int64_t k, F f) const {
     if (k >= count) return;
@@ -42,7 +42,7 @@ struct index_vector {
       atomicMin(first_wrong, static_cast<place>(k));
     }
   }
-  /// Fails the request if one was outside. \returns whether one was
+  /// Fails the request if an index was out of range. \returns whether one was
   __device__ bool report(late_failure failure) const {
     if (*first_wrong == nowhere) return false;
     const auto k = static_cast<std::int64_t>(*first_wrong);
@@ -56,7 +56,7 @@ __global__ void report_index(index_vector indices, late_failure failure) {
   (void)indices.report(failure);
 }
 
-/// Notes in a frame which index is the first that points outside.
+/// Notes the first index out of range, in a frame.
 class noted_index final : call_frame::step {
  public:
   explicit noted_index(call_frame& c) : step(c), first_wrong_(c.array<place>(1)) {}
@@ -70,7 +70,7 @@ class noted_index final : call_frame::step {
   frame_array<place> first_wrong_;
 };
 
-/// Calls `enqueue(indices)`, and reports what indices it met.
+/// Calls `enqueue(indices)`, then reports a wrong index.
 template <class R, class Enqueue>
 result<void> with_checked_indices(const R& r, lane& where, late_failure failure, Enqueue enqueue) {
   call_frame c(where);
@@ -164,7 +164,7 @@ result<void> run_rot(const sparse::rot& r, lane& where, late_failure failure) {
   });
 }
 
-/// The sum over a block, in its first thread; always in the same order.
+/// The sum over a block, in its first thread; the order is fixed.
 template <class W>
 __device__ W sum_of_block(W value) {
   __shared__ W of_warps[block_threads / warp];

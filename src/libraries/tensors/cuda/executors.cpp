@@ -2,16 +2,15 @@
 
 #include "backend/cuda/context/call_frame.hpp"
 #include "backend/cuda/context/executor.hpp"
+#include "backend/cuda/context/part_lane.hpp"
 #include "libraries/blas/cuda/product/product.hpp"
 #include "libraries/elementwise/cuda/elementwise.hpp"
 #include "libraries/elementwise/cuda/interpreter/interpreter.hpp"
 #include "libraries/memory/cuda/kernels.hpp"
 #include "libraries/tensors/cuda/cutensor/tensor_library.hpp"
-#include "libraries/tensors/cuda/part_lane.hpp"
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdlib>
 #include <memory>
 #include <string_view>
 #include <unordered_map>
@@ -21,7 +20,7 @@
 namespace troupe::cuda {
 namespace {
 
-/// One H100 or H200, of which launches take the host about as long as the copy of a megabyte.
+/// An H100 or H200. A launch takes the host about as long as the GPU copies a megabyte.
 constexpr tensors::machine gpu{.bytes_per_ns = 2000,
                                .flops_per_ns = 40'000,
                                .half_flops_per_ns = 500'000,
@@ -30,18 +29,18 @@ constexpr tensors::machine gpu{.bytes_per_ns = 2000,
                                .widens = false,
                                .dots = false};
 
-// What a function works in: the partial results of rows that several blocks share, at most four
-// blocks a multiprocessor with 16 bytes each, and their values, at most 256 of eight bytes.
+// The workspace of a function: the partial results of rows that several blocks share (at most four
+// blocks per multiprocessor, 16 bytes each), and their values (at most 256 of eight bytes).
 constexpr std::size_t function_bytes_of_multiprocessor = std::size_t{4} * (16 * 16 + 256 * 8);
 
-/// A program, and the plans of its sums.
+/// A program and the plans of its sums.
 struct planned_program {
   tensors::program what;
-  std::vector<std::unique_ptr<tensor_plan>> plans;  ///< by step; none without a library
+  std::vector<std::unique_ptr<tensor_plan>> plans;  ///< per step; empty without a library
   std::size_t library_bytes = 0;
 };
 
-/// What a lane keeps: programs are the same each time.
+/// The state of a lane, which caches programs.
 struct lane_state {
   static constexpr std::size_t most_programs = 512;
   std::unique_ptr<tensor_library> library;  ///< ends after its plans
@@ -50,23 +49,27 @@ struct lane_state {
 };
 constexpr char attachment_key = 0;
 
-/// TROUPE_TENSORS is `products` where nothing is cuTENSOR's, `cutensor` where all is that it takes.
-tensors::library_use use_of_library() {
-  const char* const value = std::getenv("TROUPE_TENSORS");  // NOLINT(concurrency-mt-unsafe)
-  const std::string_view word = value == nullptr ? "" : value;
-  if (word == "products") return tensors::library_use::never;
-  return word == "cutensor" ? tensors::library_use::always : tensors::library_use::where_faster;
+tensors::library_use use_of_library(tensors_method method) noexcept {
+  switch (method) {
+    case tensors_method::products:
+      return tensors::library_use::never;
+    case tensors_method::cutensor:
+      return tensors::library_use::always;
+    case tensors_method::automatic:
+      break;
+  }
+  return tensors::library_use::where_faster;
 }
 
-// A worker need not be warm when it gets a request. The interpreter of this plugin, which is not
-// that of elementwise's, must be loaded first: only then may it share more than 48 KiB in a block,
-// which complex functions of three tensors do.
+// A worker may get a request before it is warm. This plugin has its own copy of the interpreter,
+// which must be loaded first: only then may a block use more than 48 KiB of shared memory, which
+// complex functions of three tensors need.
 result<lane_state*> state_of(lane& where) {
   std::shared_ptr<void>& place = where.attachment(&attachment_key);
   if (!place) {
     TRY(load_interpreter());
     auto made = std::make_shared<lane_state>();
-    made->with_library.library = use_of_library();
+    made->with_library.library = use_of_library(where.methods().tensors);
     if (made->with_library.library != tensors::library_use::never) {
       made->library = open_tensor_library();
     }
@@ -75,7 +78,7 @@ result<lane_state*> state_of(lane& where) {
   return static_cast<lane_state*>(place.get());
 }
 
-/// The steps of a program on this backend.
+/// Runs the steps of a program on this backend.
 class tensor_steps {
  public:
   tensor_steps(lane& where, blas::math_mode math, const planned_program& program,
@@ -110,20 +113,21 @@ class tensor_steps {
   std::span<std::byte> library_;
 };
 
-/// Of parts of a lane's workspace.
+/// Rounds up the size of a part of a lane's workspace.
 std::size_t aligned(std::size_t bytes) noexcept {
   constexpr std::size_t unit = 256;
   return (bytes + unit - 1) / unit * unit;
 }
 
-/// Plans the sums of a program. False where there are none, or the library does not take them all.
+/// Plans the sums of a program. Returns false if it has none, or if the library does not support
+/// all.
 bool plan_sums(planned_program& to, std::span<const any_tensor* const> operands,
                blas::math_mode math, tensor_library& library) {
   to.plans.resize(to.what.steps.size());
   bool any = false;
   const auto placed = [&](std::size_t number) {
     const tensors::place& p = to.what.places[number];
-    // Parts of the workspace are aligned as well as a null pointer is.
+    // Parts of the workspace have the alignment of a null pointer.
     std::byte* const first =
         p.operand == tensors::place::in_workspace
             ? nullptr
@@ -146,7 +150,7 @@ bool plan_sums(planned_program& to, std::span<const any_tensor* const> operands,
   return any;
 }
 
-/// Adds to a key what plans of the library depend on, too.
+/// Adds everything else that the library's plans depend on to a key.
 void add_alignments(std::string& key, std::span<const any_tensor* const> operands,
                     blas::math_mode math) {
   key += static_cast<char>(math);

@@ -8,10 +8,10 @@
 
 namespace troupe::cuda {
 
-/// Loads what a lane will need, cuTENSOR among it.
+/// Loads everything that a lane will need, including cuTENSOR.
 [[nodiscard]] result<void> prepare_tensors(lane& where);
 
-/// The program of a request with this key, made by `make` where the lane has none.
+/// Makes the program of a request; called if the lane has none with the request's key.
 using make_program = tensors::program (*)(const void* request, const tensors::machine& m);
 /// Enqueues the program of a request.
 [[nodiscard]] result<void> run_program(const void* request, std::string key, make_program make,

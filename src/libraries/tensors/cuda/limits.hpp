@@ -17,7 +17,7 @@ inline constexpr vendor_limit rows{
         "contractions and sums of some others ended in a misaligned address, whatever it "
         "was told of their alignment: 2.3.0, H100, 2026-11-26",
     .test = "TROUPE_TENSORS=cutensor TensorsContract.*:TensorsReduce.*:TensorsEinsum.*"};
-/// True if cuTENSOR takes a tensor whose rows all begin at multiples of so many bytes.
+/// True if cuTENSOR takes a tensor whose rows all begin at multiples of `alignment` bytes.
 [[nodiscard]] inline bool accepts_rows(std::uint32_t alignment) noexcept {
   return alignment >= 16 || is_lifted<rows>();
 }

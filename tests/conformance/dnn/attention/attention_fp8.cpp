@@ -24,14 +24,14 @@ struct factors {
     s.fill(*scale_o, 32.0);
   }
   void give(dnn::attention_forward& r) const {
-    r.descale_q = descale_q->view;
-    r.descale_k = descale_k->view;
-    r.descale_v = descale_v->view;
-    r.descale_s = descale_s->view;
-    r.scale_s = scale_s->view;
-    if (r.o.type() == dtype::e4m3) r.scale_o = scale_o->view;
-    r.amax_s = amax_s->view;
-    r.amax_o = amax_o->view;
+    r.fp8.descale_q = descale_q->view;
+    r.fp8.descale_k = descale_k->view;
+    r.fp8.descale_v = descale_v->view;
+    r.fp8.descale_s = descale_s->view;
+    r.fp8.scale_s = scale_s->view;
+    if (r.o.type() == dtype::e4m3) r.fp8.scale_o = scale_o->view;
+    r.fp8.amax_s = amax_s->view;
+    r.fp8.amax_o = amax_o->view;
   }
 };
 

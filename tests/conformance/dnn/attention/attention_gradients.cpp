@@ -118,8 +118,8 @@ TEST(DnnAttentionBackward, OnAGpuGivesNanToASequenceWhoseLengthLeadsOutside) {
       for (test_tensor* const t : {stage.q, stage.k, stage.v, stage.o_in, stage.d_o})
         s.fill(*t, 0.5);  // also what belongs to no sequence
       const auto r = stage.backward();
-      stage.fill_content(of_keys ? r.lengths_kv : r.lengths_q, {4.0, 9.0});
-      stage.fill_content(of_keys ? r.lengths_q : r.lengths_kv, {4.0, 4.0});
+      stage.fill_content(of_keys ? r.mask.lengths_kv : r.mask.lengths_q, {4.0, 9.0});
+      stage.fill_content(of_keys ? r.mask.lengths_q : r.mask.lengths_kv, {4.0, 4.0});
       if (!s.run_if_offered(r)) return;
       for (const test_tensor* const t : {stage.d_q, stage.d_k, stage.d_v}) {
         const auto all = s.elements_now(*t);

@@ -26,30 +26,30 @@ TEST(DnnAttentionForward, RefusesWhatDoesNotGoTogether) {
   s.refuse(r, errc::shape_mismatch,
            "bias must be [1 or b, 1 or h, s_q, s_kv] with b = 2, h = 4, s_q = 5, s_kv = 7");
   r = good;
-  r.dropout = 1;
-  s.refuse(r, errc::invalid_argument, "dropout must be less than 1; it is 1");
+  r.dropout.probability = 1;
+  s.refuse(r, errc::invalid_argument, "dropout.probability must be less than 1; it is 1");
   r = good;
-  r.dropout = 0.5;
-  r.offset = std::int64_t{1} << 62;
-  s.refuse(r, errc::size_overflow, "offset must leave room for 280 words");
+  r.dropout.probability = 0.5;
+  r.dropout.offset = std::int64_t{1} << 62;
+  s.refuse(r, errc::size_overflow, "dropout.offset must leave room for 280 words");
   r = good;
-  r.left = -2;
-  s.refuse(r, errc::invalid_argument, "left");
+  r.mask.left = -2;
+  s.refuse(r, errc::invalid_argument, "mask.left");
   r = good;
-  r.longest_q = 5;
-  s.refuse(r, errc::invalid_argument, "longest_q");
+  r.packed.longest_q = 5;
+  s.refuse(r, errc::invalid_argument, "packed.longest_q");
   r = good;
-  r.table_k = s.tensor(dtype::i32, {2, 2}, {2, 1}).view;
-  s.refuse(r, errc::invalid_argument, "table_v");
+  r.pages.k = s.tensor(dtype::i32, {2, 2}, {2, 1}).view;
+  s.refuse(r, errc::invalid_argument, "pages.v");
   r = good;
-  r.scale_s = s.vector(dtype::f32, 1).view;
+  r.fp8.scale_s = s.vector(dtype::f32, 1).view;
   s.refuse(r, errc::invalid_argument, "scale_s");
   r = good;
   r.o = r.q;
   s.refuse(r, errc::aliasing);
   r = good;
-  r.lengths_q = s.vector(dtype::i64, 2).view;
-  s.refuse(r, errc::type_mismatch, "lengths_q");
+  r.mask.lengths_q = s.vector(dtype::i64, 2).view;
+  s.refuse(r, errc::type_mismatch, "mask.lengths_q");
 }
 
 TEST(DnnAttentionForward, RefusesPackedSequencesAndPagesWithoutLengths) {
@@ -57,27 +57,28 @@ TEST(DnnAttentionForward, RefusesPackedSequencesAndPagesWithoutLengths) {
     scene s;
     attention_stage stage(s, {.keys = keys, .lengths = true});
     auto r = stage.forward();
-    r.lengths_kv = any_tensor();
+    r.mask.lengths_kv = any_tensor();
     s.refuse(r, errc::invalid_argument,
-             keys == storage::packed ? "lengths_kv must be given because offsets_k is"
-                                     : "lengths_kv must be given because table_k is");
+             keys == storage::packed ? "mask.lengths_kv must be given because packed.offsets_k is"
+                                     : "mask.lengths_kv must be given because pages.k is");
   }
   scene s;
   attention_stage stage(s, {.queries = storage::packed, .lengths = true});
   auto r = stage.forward();
-  r.lengths_q = any_tensor();
-  s.refuse(r, errc::invalid_argument, "lengths_q must be given because offsets_q is");
+  r.mask.lengths_q = any_tensor();
+  s.refuse(r, errc::invalid_argument, "mask.lengths_q must be given because packed.offsets_q is");
   r = stage.forward();
-  r.longest_q = 4;
-  s.refuse(r, errc::shape_mismatch, "statistics must be [2, 2, 4, 1] because longest_q is 4");
+  r.packed.longest_q = 4;
+  s.refuse(r, errc::shape_mismatch,
+           "statistics must be [2, 2, 4, 1] because packed.longest_q is 4");
 }
 
 TEST(DnnAttentionForward, RefusesScaleOWhereOIsNotE4m3) {
   scene s;
   attention_stage stage(s, {.type = dtype::e4m3}, dtype::f16);
   auto r = stage.forward();
-  r.scale_o = s.vector(dtype::f32, 1).view;
-  s.refuse(r, errc::invalid_argument, "scale_o must not be given because o is f16, not e4m3");
+  r.fp8.scale_o = s.vector(dtype::f32, 1).view;
+  s.refuse(r, errc::invalid_argument, "fp8.scale_o must not be given because o is f16, not e4m3");
 }
 
 TEST(DnnAttentionBackward, RefusesAGradientOfBiasWithoutBias) {
@@ -86,7 +87,7 @@ TEST(DnnAttentionBackward, RefusesAGradientOfBiasWithoutBias) {
   stage.add_gradients(attend(stage.problem()));
   auto r = stage.backward();
   r.bias = any_tensor();
-  s.refuse(r, errc::invalid_argument, "d_bias");
+  s.refuse(r, errc::invalid_argument, "dbias");
 }
 
 // Content of memory is checked when the request runs, if possible.
@@ -107,25 +108,25 @@ TEST(DnnAttentionForward, OnTheCpuRefusesWhatLeadsOutsideItsTensors) {
     EXPECT_NE(answer.error().message.find(text), std::string::npos) << answer.error().message;
   };
   refuse(
-      storage::plain, [](const auto& r, auto fill) { fill(r.lengths_q, {6.0}); },
-      "lengths_q[0] must be from 0 to 5; it is 6");
+      storage::plain, [](const auto& r, auto fill) { fill(r.mask.lengths_q, {6.0}); },
+      "mask.lengths_q[0] must be from 0 to 5; it is 6");
   refuse(
-      storage::plain, [](const auto& r, auto fill) { fill(r.lengths_kv, {-1.0}); },
-      "lengths_kv[0] must be from 0 to 7; it is -1");
+      storage::plain, [](const auto& r, auto fill) { fill(r.mask.lengths_kv, {-1.0}); },
+      "mask.lengths_kv[0] must be from 0 to 7; it is -1");
   refuse(
       storage::packed,
       [](const auto& r, auto fill) {
-        fill(r.lengths_kv, {1.0});
-        fill(r.offsets_v, {1e6, 1e6});
+        fill(r.mask.lengths_kv, {1.0});
+        fill(r.packed.offsets_v, {1e6, 1e6});
       },
-      "offsets_v[0] must leave room in v");
+      "packed.offsets_v[0] must leave room in v");
   refuse(
       storage::paged,
       [](const auto& r, auto fill) {
-        fill(r.lengths_kv, {7.0});
-        fill(r.table_k, {0.0, 100.0});
+        fill(r.mask.lengths_kv, {7.0});
+        fill(r.pages.k, {0.0, 100.0});
       },
-      "table_k[0, 1] must be a page of k, from 0 to 3; it is 100");
+      "pages.k[0, 1] must be a page of k, from 0 to 3; it is 100");
 }
 
 // There it is within its tensors that such a sequence is read and written.
@@ -160,15 +161,15 @@ TEST(DnnAttentionForward, OnAGpuGivesNanToASequenceThatLeadsOutsideItsTensors) {
         }
       }
     };
-    check({}, [](const auto& r, auto fill) { fill(r.lengths_q, {3.0, 6.0}); });
-    check({}, [](const auto& r, auto fill) { fill(r.lengths_kv, {2.0, -1.0}); });
+    check({}, [](const auto& r, auto fill) { fill(r.mask.lengths_q, {3.0, 6.0}); });
+    check({}, [](const auto& r, auto fill) { fill(r.mask.lengths_kv, {2.0, -1.0}); });
     check({.keys = storage::packed}, [](const auto& r, auto fill) {
-      fill(r.lengths_kv, {1.0, 1.0});
-      fill(r.offsets_v, {0.0, 1e6, 1e6});
+      fill(r.mask.lengths_kv, {1.0, 1.0});
+      fill(r.packed.offsets_v, {0.0, 1e6, 1e6});
     });
     check({.keys = storage::paged}, [](const auto& r, auto fill) {
-      fill(r.lengths_kv, {4.0, 7.0});
-      fill(r.table_k, {0.0, 100.0, 0.0, 100.0});
+      fill(r.mask.lengths_kv, {4.0, 7.0});
+      fill(r.pages.k, {0.0, 100.0, 0.0, 100.0});
     });
   }
 }

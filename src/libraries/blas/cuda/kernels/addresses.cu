@@ -1,3 +1,4 @@
+#include "base/try.hpp"
 #include "libraries/blas/cuda/kernels/addresses.hpp"
 #include "libraries/blas/cuda/kernels/launch.cuh"
 
@@ -61,7 +62,7 @@ result<void> write_addresses(const lane& where, void** to, std::span<const void*
   if (addresses.size() <= few) return launch_block<few>(where, to, addresses);
   while (!addresses.empty()) {
     const std::size_t now = std::min(addresses.size(), many);
-    if (auto done = launch_block<many>(where, to, addresses.first(now)); !done) return done;
+    TRY(launch_block<many>(where, to, addresses.first(now)));
     addresses = addresses.subspan(now);
     to += now;
   }

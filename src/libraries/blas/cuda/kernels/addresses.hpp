@@ -4,7 +4,6 @@
 
 #include <troupe/base/result.hpp>
 
-#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <span>
@@ -16,12 +15,6 @@ struct address_series {
   const void* first = nullptr;
   std::int64_t step_bytes = 0;
 };
-
-/// Bytes of `lists` lists of `count` addresses.
-[[nodiscard]] constexpr std::int64_t address_bytes(std::int64_t lists,
-                                                   std::int64_t count) noexcept {
-  return lists * count * static_cast<std::int64_t>(sizeof(void*));
-}
 
 /// Enqueues writing the lists that batched routines read, one after the other, `count` addresses
 /// each, to device memory at `to`. At most three series.

@@ -18,7 +18,7 @@ struct batch_extents {
   std::int64_t count = 1;
 };
 
-/// Where a batch of matrices lies: element [i, j] of matrix b is b · batch + i · row + j · column
+/// The place of a batch of matrices: element [i, j] of matrix b is b · batch + i · row + j · column
 /// elements after the first.
 struct batch_place {
   std::byte* first = nullptr;
@@ -27,9 +27,9 @@ struct batch_place {
   std::int64_t batch = 0;
 };
 
-/// What is added up: factor · op(matrices). A factor of zero means that nothing is read, a factor
-/// of one that elements are taken as they are, NaNs and infinities too. Beyond `valid` the
-/// matrices hold zeros that lie nowhere; without extents there, everything is valid.
+/// A term of a sum: factor · op(matrices). With a factor of zero nothing is read; with a factor of
+/// one elements are taken as they are, NaNs and infinities too. Elements beyond `valid` count as
+/// zero and are not read; without extents there, all are valid.
 struct batch_term {
   batch_place place{};
   scalar factor = 0;
@@ -40,9 +40,9 @@ struct batch_term {
 [[nodiscard]] batch_extents extents_of(const any_tensor& t) noexcept;
 [[nodiscard]] batch_place place_of(const any_tensor& t) noexcept;
 
-/// Enqueues c = a + b, element by element, in a kernel of Troupe's own: what cuBLAS has no routine
-/// for. c may be the place of a or of b. All are of `type`: f32, f64, c64, c128, f16, bf16, i32
-/// (modulo 2^32), or i8, which is copied only.
+/// Enqueues c = a + b, element by element, in a kernel of Troupe's own, for cases that no routine
+/// of cuBLAS computes. c may be the place of a or of b. All are of `type`: f32, f64, c64, c128,
+/// f16, bf16, i32 (modulo 2^32), or i8, which is copied only.
 [[nodiscard]] result<void> combine(lane& where, dtype type, const batch_extents& extents,
                                    const batch_place& c, const batch_term& a,
                                    const batch_term& b = {});

@@ -9,8 +9,8 @@
 
 namespace troupe::cuda {
 
-/// What a factor asks for. With `one` an element is taken as it is, because a complex product with
-/// 1 + 0i makes NaNs of infinities; with `zero` it is not read.
+/// How a factor weighs an element. With `one` the element is taken as it is, because a complex
+/// product with 1 + 0i makes NaNs of infinities; with `zero` it is not read.
 enum class weight : std::uint8_t { zero, one, any };
 
 /// A factor of a request, in the type in which kernels compute with elements of T.

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <string_view>
 
-/// What the kernels of this folder are started with.
+/// Launches of the kernels of this folder.
 namespace troupe::cuda {
 
 inline constexpr int threads_per_block = 256;

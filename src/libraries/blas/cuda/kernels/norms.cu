@@ -1,3 +1,4 @@
+#include "backend/cuda/context/call_frame.hpp"
 #include "libraries/blas/cuda/kernels/arithmetic.cuh"
 #include "libraries/blas/cuda/kernels/block_sum.cuh"
 #include "libraries/blas/cuda/kernels/launch.cuh"
@@ -48,18 +49,15 @@ __global__ void root_of_sums(const square_sums* of_blocks, unsigned count, doubl
 
 template <class T>
 result<void> nrm2_scaled(lane& where, strided<const T> x, double* result, scalar* reply) {
-  auto memory = where.workspace(reduction_bytes);
-  if (!memory) return std::move(memory).error();
-  auto* const of_blocks = reinterpret_cast<square_sums*>(memory->data());
   constexpr auto most = static_cast<unsigned>(reduction_bytes / sizeof(square_sums));
+  call_frame c(where);
+  const auto of_blocks = c.array<square_sums>(most);
+  TRY(c.begin());
   // Several elements for each thread, so that few blocks are left to sum up.
   const unsigned blocks = std::min(blocks_for(where, x.count / 8), most);
-  if (auto done = launch(where, "sum_squares", sum_squares<device_t<T>>, blocks, on_device(x.first),
-                         x.step, x.count, of_blocks);
-      !done) {
-    return done;
-  }
-  return launch(where, "root_of_sums", root_of_sums, 1, of_blocks, blocks, result,
+  TRY(launch(where, "sum_squares", sum_squares<device_t<T>>, blocks, on_device(x.first), x.step,
+             x.count, of_blocks.get()));
+  return launch(where, "root_of_sums", root_of_sums, 1, of_blocks.get(), blocks, result,
                 reinterpret_cast<scalar_bytes*>(reply));
 }
 

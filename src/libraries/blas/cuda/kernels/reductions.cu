@@ -1,3 +1,4 @@
+#include "backend/cuda/context/call_frame.hpp"
 #include "libraries/blas/cuda/kernels/arithmetic.cuh"
 #include "libraries/blas/cuda/kernels/block_sum.cuh"
 #include "libraries/blas/cuda/kernels/launch.cuh"
@@ -22,7 +23,7 @@ template <class Sum, class D>
 __device__ Sum product(D a, D b) {
   return static_cast<Sum>(widened(a)) * static_cast<Sum>(widened(b));
 }
-/// Of a number with itself: the square of its magnitude.
+/// A complex number is multiplied by itself only: the square of its magnitude.
 template <class Sum, class R>
 __device__ Sum product(complex_value<R> a, complex_value<R> b) {
   return product<Sum>(a.re, b.re) + product<Sum>(a.im, b.im);
@@ -60,19 +61,16 @@ template <bool Root, class Reply, class Sum, class T, class Result>
 result<void> reduce(lane& where, std::string_view name, strided<const T> x, strided<const T> y,
                     Sum first, Result* result, scalar* reply) {
   using D = device_t<T>;
-  auto memory = where.workspace(reduction_bytes);
-  if (!memory) return std::move(memory).error();
-  auto* const of_blocks = reinterpret_cast<Sum*>(memory->data());
   constexpr auto most = static_cast<unsigned>(reduction_bytes / sizeof(double));
+  call_frame c(where);
+  const auto of_blocks = c.array<Sum>(most);
+  TRY(c.begin());
   // Several elements for each thread, so that few blocks are left to sum up.
   const unsigned blocks = std::min(blocks_for(where, x.count / 8), most);
-  if (auto done = launch(where, name, sum_products<Sum, D>, blocks, on_device(x.first), x.step,
-                         on_device(y.first), y.step, x.count, of_blocks);
-      !done) {
-    return done;
-  }
-  return launch(where, name, sum_blocks<Root, Reply, Sum, device_t<Result>>, 1, of_blocks, blocks,
-                first, on_device(result), reinterpret_cast<scalar_bytes*>(reply));
+  TRY(launch(where, name, sum_products<Sum, D>, blocks, on_device(x.first), x.step,
+             on_device(y.first), y.step, x.count, of_blocks.get()));
+  return launch(where, name, sum_blocks<Root, Reply, Sum, device_t<Result>>, 1, of_blocks.get(),
+                blocks, first, on_device(result), reinterpret_cast<scalar_bytes*>(reply));
 }
 
 }  // namespace

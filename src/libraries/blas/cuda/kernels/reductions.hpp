@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-/// Where the answers of reductions go, and the reductions that cuBLAS has in a form of its own.
+/// Reductions that cuBLAS lacks or computes in another way, and kernels that store results.
 namespace troupe::cuda {
 
 /// *to = *from, an f32, f64, c64 or c128 in device memory; `to` is a reply.

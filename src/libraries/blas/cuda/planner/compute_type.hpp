@@ -23,8 +23,8 @@ namespace troupe::cuda {
 ///
 /// `strict` is cuBLAS's default, not its pedantic mode: the default keeps at least the precision
 /// and range of the type in every product and sum, which is what the request asks for, and may do
-/// so on tensor cores, which for f64 is twice as fast. What the default does allow, intermediate
-/// sums in f16 and bf16 when c is, is forbidden in every mode.
+/// so on tensor cores, which for f64 is twice as fast. The default also allows intermediate sums in
+/// f16 and bf16 if c is of that type; this is forbidden in every mode.
 [[nodiscard]] inline cublasMath_t math_for(blas::math_mode mode) noexcept {
   unsigned chosen = CUBLAS_DEFAULT_MATH;
   if (mode == blas::math_mode::tf32) chosen = CUBLAS_TF32_TENSOR_OP_MATH;

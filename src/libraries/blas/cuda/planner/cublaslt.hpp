@@ -14,7 +14,7 @@
 
 namespace troupe::cuda {
 
-/// What NVIDIA recommends for Hopper. Source: cuBLAS documentation, cublasSetWorkspace.
+/// The size that NVIDIA recommends for Hopper. Source: cuBLAS documentation, cublasSetWorkspace.
 inline constexpr std::size_t cublas_workspace_bytes = std::size_t{32} << 20;
 
 /// The error for a status, with its name and the call; success for success. If `stream` says that

@@ -17,7 +17,7 @@ namespace troupe::cuda {
   return static_cast<std::int64_t>(bits & ~(bits - 1));
 }
 
-/// A column-major matrix, or a batch of them, as cuBLASLt is told of it.
+/// A column-major matrix, or a batch of them, as it is described to cuBLASLt.
 struct lt_matrix {
   dtype type;
   std::int64_t rows, columns;

@@ -20,7 +20,7 @@ lt_layout describe(lt_calls& calls, const lt_matrix& m, std::int64_t batch) {
   return held;
 }
 
-/// What the heuristic is told beside the descriptions.
+/// The limits of the heuristic: workspace, reductions, alignments.
 lt_preference preference_for(lt_calls& calls, const lt_product& p) {
   cublasLtMatmulPreference_t made = nullptr;
   calls.make("cublasLtMatmulPreferenceCreate",

@@ -53,7 +53,7 @@ class product_factor {
   bool zero_ = false;
 };
 
-/// d = alpha · op_a(a) · op_b(b) + beta · c as cuBLASLt is told of it.
+/// d = alpha · op_a(a) · op_b(b) + beta · c as it is described to cuBLASLt.
 struct lt_product {
   cublasComputeType_t compute;
   dtype factors;  ///< the type of alpha and beta
@@ -81,14 +81,13 @@ struct lt_operands {
 /// cuBLASLt's descriptions of a product, and the kernel that runs it.
 class lt_plan {
  public:
-  /// Makes the descriptions. What else belongs to the product is added to `operation()`, before
-  /// kernels are asked for.
+  /// Makes the descriptions. An epilogue and scales are added to `operation()` before `propose`.
   lt_plan(lt_calls& calls, const lt_product& p);
   [[nodiscard]] cublasLtMatmulDesc_t operation() const noexcept { return operation_.get(); }
 
-  /// Asks the heuristic for at most `wanted` kernels and chooses its first. Where it has none,
-  /// there are no candidates, and its answer says why: success, NOT_SUPPORTED or INVALID_VALUE,
-  /// which it answers, too, to what it cannot do. Any other status fails `calls`.
+  /// Asks the heuristic for at most `wanted` kernels and chooses its first. If it has none, there
+  /// are no candidates, and the status says why: success, NOT_SUPPORTED, or INVALID_VALUE, with
+  /// which it refuses some products, too. Any other status fails `calls`.
   [[nodiscard]] cublasStatus_t propose(lt_calls& calls, cublasLtHandle_t library,
                                        const lt_product& p, int wanted);
   /// Best guess first.

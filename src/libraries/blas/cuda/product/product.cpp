@@ -2,7 +2,6 @@
 
 #include "backend/cuda/context/pieces.hpp"
 #include "base/try.hpp"
-#include "libraries/blas/cuda/kernels/combine.hpp"
 #include "libraries/blas/cuda/product/product_plans.hpp"
 
 #include <utility>
@@ -15,17 +14,14 @@ constexpr routine gemm_ex{&cublasGemmEx_64, "cublasGemmEx_64"};
 constexpr routine gemm_strided_batched_ex{&cublasGemmStridedBatchedEx_64,
                                           "cublasGemmStridedBatchedEx_64"};
 
-result<void> multiply_conjugated(const product& p, column_major_product as,
-                                 const product_types& types, const product_factor& alpha,
-                                 const product_factor& beta, staging& room) {
-  const dtype type = p.a.type();
-  pieces all;
-  const std::size_t a = all.add(copy_bytes(as.a, as.m, as.k, as.batch, type));
-  const std::size_t b = all.add(copy_bytes(as.b, as.k, as.n, as.batch, type));
-  std::byte* const memory = TRY(room.take(all.bytes()));
-  TRY(conjugate_copy(room.where(), type, as.a, as.m, as.k, as.batch, memory + a));
-  TRY(conjugate_copy(room.where(), type, as.b, as.k, as.n, as.batch, memory + b));
-  return call_gemm(TRY(cublas_of(room.where())), as, types, alpha.address(), beta.address());
+result<void> multiply_conjugated(column_major_product as, const product_types& types,
+                                 const product_factor& alpha, const product_factor& beta,
+                                 lane& where) {
+  call_frame c(where);
+  conjugated_factor a(c, as.a, as.extents_a(), types.in);
+  conjugated_factor b(c, as.b, as.extents_b(), types.in);
+  TRY(c.begin());
+  return call_gemm(TRY(cublas_of(where)), as, types, alpha.address(), beta.address());
 }
 
 }  // namespace
@@ -43,40 +39,36 @@ factor_matrix factor_of(const any_tensor& t, blas::order order, blas::op op) noe
           .to_conjugate = conjugated && !turned};
 }
 
-std::int64_t copy_bytes(const factor_matrix& f, std::int64_t rows, std::int64_t columns,
-                        std::int64_t batch, dtype type) noexcept {
+std::int64_t conjugated_factor::bytes(const factor_matrix& f, const batch_extents& extents,
+                                      dtype type) noexcept {
   if (!f.to_conjugate) return 0;
-  return rows * columns * (f.stride == 0 ? 1 : batch) * size_of(type);
+  return extents.rows * extents.columns * (f.stride == 0 ? 1 : extents.count) * size_of(type);
 }
 
-result<void> conjugate_copy(lane& where, dtype type, factor_matrix& f, std::int64_t rows,
-                            std::int64_t columns, std::int64_t batch, std::byte* to) {
+conjugated_factor::conjugated_factor(call_frame& c, factor_matrix& f, const batch_extents& extents,
+                                     dtype type) noexcept
+    : step(c),
+      factor_(f),
+      extents_(extents),
+      type_(type),
+      copy_(c.bytes(bytes(f, extents, type))) {}
+
+result<void> conjugated_factor::before(lane& where) {
+  factor_matrix& f = factor_;
   if (!f.to_conjugate) return {};
-  const bool shared = f.stride == 0;
   const batch_term from{.place = {.first = const_cast<std::byte*>(f.first),
                                   .row = 1,
                                   .column = f.ld,
                                   .batch = f.stride},
                         .factor = 1,
                         .conjugated = true};
-  f.first = to;
-  f.ld = rows;
-  f.stride = shared ? 0 : rows * columns;
+  if (f.stride == 0) extents_.count = 1;
+  f.first = copy_;
+  f.ld = extents_.rows;
+  f.stride = f.stride == 0 ? 0 : extents_.rows * extents_.columns;
   f.to_conjugate = false;
-  return combine(where, type, {rows, columns, shared ? 1 : batch},
-                 {.first = to, .row = 1, .column = f.ld, .batch = f.stride}, from);
-}
-
-result<void> staging::reserve(std::size_t bytes) {
-  bytes += kept_bytes_;
-  if (bytes <= held_.size()) return {};
-  held_ = TRY(where_.workspace(bytes));
-  return {};
-}
-
-result<std::byte*> staging::take(std::size_t bytes) {
-  TRY(reserve(bytes));
-  return held_.data() + kept_bytes_;
+  return combine(where, type_, extents_,
+                 {.first = copy_, .row = 1, .column = f.ld, .batch = f.stride}, from);
 }
 
 product_types types_of(const product& p) noexcept {
@@ -133,43 +125,38 @@ result<void> call_gemm(cublasHandle_t handle, const column_major_product& p,
                                  p.ldc, p.stride_c, p.batch, types.compute, CUBLAS_GEMM_DEFAULT);
 }
 
-std::size_t most_staging(const product& p) noexcept {
+std::size_t workspace_bytes(const product& p) noexcept {
   if (p.c.empty()) return 0;
   const column_major_product as = column_major(p);
   if (p.a.type() == dtype::i8) return padded_i8_bytes(as);
   pieces all;
-  all.add(copy_bytes(as.a, as.m, as.k, as.batch, p.a.type()));
-  all.add(copy_bytes(as.b, as.k, as.n, as.batch, p.a.type()));
+  all.add(conjugated_factor::bytes(as.a, as.extents_a(), p.a.type()));
+  all.add(conjugated_factor::bytes(as.b, as.extents_b(), p.a.type()));
   return all.bytes();
 }
 
-result<void> multiply(const product& p, staging& room) {
+result<void> multiply(const product& p, lane& where) {
   if (p.c.empty()) return {};
   const product_factor alpha(p.alpha, p.c.type());
   const column_major_product as = column_major(p);
-  // Without terms to add: what cuBLAS then reads is not said, and what it does with NaNs neither.
-  if (alpha.is_zero() || as.k == 0) return scale(room.where(), p.c, p.beta);
+  // Without terms to add, cuBLAS documents neither what it reads nor what becomes of NaNs.
+  if (alpha.is_zero() || as.k == 0) return scale(where, p.c, p.beta);
   const product_factor beta(p.beta, p.c.type());
   const product_types types = types_of(p);
   if (as.a.to_conjugate || as.b.to_conjugate) {
-    return multiply_conjugated(p, as, types, alpha, beta, room);
+    return multiply_conjugated(as, types, alpha, beta, where);
   }
   const bool i8 = p.a.type() == dtype::i8;
-  if (i8 && !aligned_for_i8(as)) return multiply_padded_i8(p, as, room);
+  if (i8 && !aligned_for_i8(as)) return multiply_padded_i8(p, as, where);
   if (is_worth_a_plan(as, types)) {
-    return multiply_as_planned(room.where(), as, types, alpha.address(), beta.address());
+    return multiply_as_planned(where, as, types, alpha.address(), beta.address());
   }
-  auto done = call_gemm(TRY(cublas_of(room.where())), as, types, alpha.address(), beta.address());
+  auto done = call_gemm(TRY(cublas_of(where)), as, types, alpha.address(), beta.address());
   // Not every device has a kernel for every shape of i8 that the documentation allows.
   if (i8 && !done && done.error().code == errc::unsupported) {
-    return multiply_padded_i8(p, as, room);
+    return multiply_padded_i8(p, as, where);
   }
   return done;
-}
-
-result<void> multiply(const product& p, lane& where) {
-  staging room(where);
-  return multiply(p, room);
 }
 
 }  // namespace troupe::cuda

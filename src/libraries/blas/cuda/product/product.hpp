@@ -1,6 +1,8 @@
 #pragma once
 
+#include "backend/cuda/context/call_frame.hpp"
 #include "libraries/blas/cuda/call.hpp"
+#include "libraries/blas/cuda/kernels/combine.hpp"
 #include "libraries/blas/cuda/planner/lt_plan.hpp"
 
 #include <troupe/tensor/scalar.hpp>
@@ -8,12 +10,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 
 namespace troupe::cuda {
 
 /// Matrix products, c = alpha · op_a(a) · op_b(b) + beta · c, in the last two dimensions of their
-/// views, rank 2 or 3: what gemm and every batched gemm run.
+/// views, rank 2 or 3. gemm and every batched gemm run them.
 struct product {
   const any_tensor& a;
   const any_tensor& b;
@@ -27,36 +28,10 @@ struct product {
 
 /// Enqueues `p` for any types that validation lets through. A product in which nothing is
 /// conjugated and whose i8 matrices are aligned is one call of cuBLAS, or of cuBLASLt, and nothing
-/// else.
+/// else, and takes no workspace.
 [[nodiscard]] result<void> multiply(const product& p, lane& where);
-
-// What follows is for products of which there are many. -------------------------------------------
-
-/// Workspace that products run one after the other share: the lane's stream orders them. Its first
-/// `kept_bytes` are left alone, for whoever makes it.
-class staging {
- public:
-  explicit staging(lane& where, std::size_t kept_bytes = 0) noexcept
-      : where_(where), kept_bytes_(kept_bytes) {}
-
-  /// Asks for as much as any of the products will need, so that it is asked for once.
-  [[nodiscard]] result<void> reserve(std::size_t bytes);
-  /// What is left alone; there once `reserve` has succeeded.
-  [[nodiscard]] std::byte* kept() const noexcept { return held_.data(); }
-  /// Valid until the next call.
-  [[nodiscard]] result<std::byte*> take(std::size_t bytes);
-
-  [[nodiscard]] lane& where() const noexcept { return where_; }
-
- private:
-  lane& where_;
-  std::size_t kept_bytes_;
-  std::span<std::byte> held_;
-};
-
-/// The workspace that `p` may need, at most.
-[[nodiscard]] std::size_t most_staging(const product& p) noexcept;
-[[nodiscard]] result<void> multiply(const product& p, staging& room);
+/// The workspace that `p` may take, at most: a call with several products shares it among them.
+[[nodiscard]] std::size_t workspace_bytes(const product& p) noexcept;
 
 /// The types of a product.
 struct product_types {
@@ -81,17 +56,26 @@ struct factor_matrix {
 
 /// A matrix beside a result that lies in that order.
 [[nodiscard]] factor_matrix factor_of(const any_tensor& t, blas::order order, blas::op op) noexcept;
-/// Bytes of the conjugated copy of an operand of rows × columns, if it needs one; an operand that
-/// all problems share is copied once.
-[[nodiscard]] std::int64_t copy_bytes(const factor_matrix& f, std::int64_t rows,
-                                      std::int64_t columns, std::int64_t batch,
-                                      dtype type) noexcept;
-/// Puts the copy, packed, in the operand's place.
-[[nodiscard]] result<void> conjugate_copy(lane& where, dtype type, factor_matrix& f,
-                                          std::int64_t rows, std::int64_t columns,
-                                          std::int64_t batch, std::byte* to);
+/// An operand in a call. If it is to be conjugated, a conjugated copy, packed in the workspace,
+/// takes its place when the frame begins. An operand that all problems share is copied once.
+class conjugated_factor final : call_frame::step {
+ public:
+  conjugated_factor(call_frame& c, factor_matrix& f, const batch_extents& extents,
+                    dtype type) noexcept;
+  /// Bytes of the copy, if it is needed.
+  [[nodiscard]] static std::int64_t bytes(const factor_matrix& f, const batch_extents& extents,
+                                          dtype type) noexcept;
 
-/// A product as cuBLAS takes it. Of a row-major c this is the transposed product, bᵀ · aᵀ.
+ private:
+  result<void> before(lane& where) override;
+
+  factor_matrix& factor_;
+  batch_extents extents_;
+  dtype type_;
+  frame_array<std::byte> copy_;
+};
+
+/// A product as cuBLAS takes it. If c is row-major, it is the transposed product, bᵀ · aᵀ.
 struct column_major_product {
   factor_matrix a;
   factor_matrix b;
@@ -101,6 +85,9 @@ struct column_major_product {
   std::int64_t stride_c;
   std::int64_t batch;
   bool swapped;  ///< a is what the request calls b
+
+  [[nodiscard]] batch_extents extents_a() const noexcept { return {m, k, batch}; }
+  [[nodiscard]] batch_extents extents_b() const noexcept { return {k, n, batch}; }
 };
 [[nodiscard]] column_major_product column_major(const product& p) noexcept;
 
@@ -117,6 +104,6 @@ struct column_major_product {
 /// for it.
 [[nodiscard]] std::size_t padded_i8_bytes(const column_major_product& p) noexcept;
 [[nodiscard]] result<void> multiply_padded_i8(const product& p, const column_major_product& as,
-                                              staging& room);
+                                              lane& where);
 
 }  // namespace troupe::cuda

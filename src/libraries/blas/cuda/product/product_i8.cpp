@@ -1,6 +1,4 @@
-#include "backend/cuda/context/pieces.hpp"
 #include "base/try.hpp"
-#include "libraries/blas/cuda/kernels/combine.hpp"
 #include "libraries/blas/cuda/limits.hpp"
 #include "libraries/blas/cuda/product/product.hpp"
 
@@ -9,33 +7,30 @@
 namespace troupe::cuda {
 namespace {
 
-// What the tensor cores' kernels for i8 take best: every extent a multiple of 16, and both operands
-// with k along their columns. Source: cuBLAS documentation, cublasGemmEx, "IMMA kernels".
+// Tensor cores' kernels for i8 run best if every extent is a multiple of 16 and k runs along the
+// columns of both operands. Source: cuBLAS documentation, cublasGemmEx, "IMMA kernels".
 constexpr std::int64_t grain = 16;
 
 constexpr std::int64_t padded(std::int64_t extent) noexcept {
   return (extent + grain - 1) / grain * grain;
 }
 
-/// Where the copies lie; each a batch of its own, or one matrix where the operand is shared.
+/// Each copy is a batch of its own, or one matrix if the operand is shared. Their bytes are
+/// multiples of 256, as the extents are of 16.
 struct padded_copies {
   std::int64_t m, n, k;
   std::int64_t count_a, count_b;
-  std::size_t a, b, c;
-  std::size_t bytes;
+  std::int64_t bytes_a, bytes_b, bytes_c;
 
   explicit padded_copies(const column_major_product& p) noexcept
       : m(padded(p.m)),
         n(padded(p.n)),
         k(padded(p.k)),
         count_a(p.a.stride == 0 ? 1 : p.batch),
-        count_b(p.b.stride == 0 ? 1 : p.batch) {
-    pieces all;
-    a = all.add(k * m * count_a);
-    b = all.add(k * n * count_b);
-    c = all.add(m * n * p.batch * size_of(dtype::i32));
-    bytes = all.bytes();
-  }
+        count_b(p.b.stride == 0 ? 1 : p.batch),
+        bytes_a(k * m * count_a),
+        bytes_b(k * n * count_b),
+        bytes_c(m * n * p.batch * size_of(dtype::i32)) {}
 };
 
 /// Copies `count` matrices of k × columns, as the operand is used, to packed columns of `depth`
@@ -64,16 +59,17 @@ bool aligned_for_i8(const column_major_product& p) noexcept {
 }
 
 std::size_t padded_i8_bytes(const column_major_product& p) noexcept {
-  return padded_copies(p).bytes;
+  const padded_copies copies(p);
+  return static_cast<std::size_t>(copies.bytes_a + copies.bytes_b + copies.bytes_c);
 }
 
-result<void> multiply_padded_i8(const product& p, const column_major_product& as, staging& room) {
+result<void> multiply_padded_i8(const product& p, const column_major_product& as, lane& where) {
   const padded_copies copies(as);
-  std::byte* const memory = TRY(room.take(copies.bytes));
-  std::byte* const a = memory + copies.a;
-  std::byte* const b = memory + copies.b;
-  std::byte* const sums = memory + copies.c;
-  lane& where = room.where();
+  call_frame frame(where);
+  const auto a = frame.bytes(copies.bytes_a);
+  const auto b = frame.bytes(copies.bytes_b);
+  const auto sums = frame.bytes(copies.bytes_c);
+  TRY(frame.begin());
   TRY(copy_columns(where, as.a, as.a.transposition == CUBLAS_OP_T, as.k, as.m, a, copies.k,
                    copies.m, copies.count_a));
   TRY(copy_columns(where, as.b, as.b.transposition == CUBLAS_OP_N, as.k, as.n, b, copies.k,

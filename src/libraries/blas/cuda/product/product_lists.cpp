@@ -1,14 +1,12 @@
 #include "libraries/blas/cuda/product/product_lists.hpp"
 
+#include "backend/cuda/context/part_lane.hpp"
 #include "base/try.hpp"
 #include "libraries/blas/cuda/kernels/addresses.hpp"
-#include "libraries/blas/cuda/kernels/combine.hpp"
 #include "libraries/blas/cuda/limits.hpp"
 #include "libraries/blas/cuda/product/product.hpp"
 
-#include <algorithm>
 #include <cstddef>
-#include <utility>
 #include <vector>
 
 namespace troupe::cuda {
@@ -21,13 +19,13 @@ constexpr routine gemm_grouped_batched_ex{&cublasGemmGroupedBatchedEx_64,
 /// Runs `each(i)`, a product, for every i.
 template <class Each>
 result<void> one_by_one(std::size_t count, lane& where, Each each) {
-  staging room(where);
-  std::size_t most = 0;
+  call_frame c(where);
   for (std::size_t i = 0; i < count; ++i)
-    most = std::max(most, most_staging(each(i)));
-  if (most != 0) TRY(room.reserve(most));
+    c.share(workspace_bytes(each(i)));
+  TRY(c.begin());
+  part_lane products(where, {c.shared(), c.shared_bytes().device});
   for (std::size_t i = 0; i < count; ++i)
-    TRY(multiply(each(i), room));
+    TRY(multiply(each(i), products));
   return {};
 }
 
@@ -40,28 +38,32 @@ bool aligned_for_lists(const product& p, const column_major_product& as) noexcep
   return limits::cublas::accepts_in_list({as.a.first, as.b.first, as.c});
 }
 
-/// The three lists of a batched call, in device memory.
-struct address_lists {
-  const void* const* a;
-  const void* const* b;
-  void* const* c;
+/// The addresses of products, and the three lists of them that a batched call reads.
+class address_lists {
+ public:
+  void add(const column_major_product& p) {
+    a_.push_back(p.a.first);
+    b_.push_back(p.b.first);
+    c_.push_back(p.c);
+  }
+
+  /// Enqueues writing the lists and runs `call` with their places in device memory.
+  template <class Call>
+  [[nodiscard]] result<void> write(lane& where, Call call) const {
+    const std::size_t count = c_.size();
+    std::vector<const void*> all(a_);
+    all.insert(all.end(), b_.begin(), b_.end());
+    all.insert(all.end(), c_.begin(), c_.end());
+    call_frame c(where);
+    const auto lists = c.array<void*>(all.size());
+    TRY(c.begin());
+    TRY(write_addresses(where, lists, all));
+    return call(lists.get(), lists + count, lists + 2 * count);
+  }
+
+ private:
+  std::vector<const void*> a_, b_, c_;
 };
-
-/// Enqueues writing them; `addresses` holds all of a, all of b, all of c.
-result<address_lists> write_lists(lane& where, const std::vector<const void*>& addresses) {
-  const std::size_t count = addresses.size() / 3;
-  const auto memory = TRY(where.workspace(addresses.size() * sizeof(void*)));
-  auto* const lists = reinterpret_cast<void**>(memory.data());
-  TRY(write_addresses(where, lists, addresses));
-  return address_lists{lists, lists + count, lists + 2 * count};
-}
-
-std::vector<const void*> joined(std::vector<const void*> a, const std::vector<const void*>& b,
-                                const std::vector<const void*>& c) {
-  a.insert(a.end(), b.begin(), b.end());
-  a.insert(a.end(), c.begin(), c.end());
-  return a;
-}
 
 /// The arguments of a grouped call: a group is a run of problems that differ in addresses only.
 /// `Factor` is the type in which cuBLAS takes alpha and beta.
@@ -75,7 +77,7 @@ struct groups {
   };
   std::vector<shape> shapes;
   std::vector<std::int64_t> sizes;
-  std::vector<const void*> a, b, c;
+  address_lists addresses;
 
   void add(const product& p, const column_major_product& as) {
     const shape one{
@@ -86,9 +88,7 @@ struct groups {
       sizes.push_back(0);
     }
     ++sizes.back();
-    a.push_back(as.a.first);
-    b.push_back(as.b.first);
-    c.push_back(as.c);
+    addresses.add(as);
   }
 
   template <class Member>
@@ -102,21 +102,22 @@ struct groups {
 
   [[nodiscard]] result<void> call(const product_types& types, lane& where) const {
     const cublasHandle_t handle = TRY(cublas_of(where));
-    const address_lists lists = TRY(write_lists(where, joined(a, b, c)));
-    // The lists live until the call returns.
-    return gemm_grouped_batched_ex(
-        handle, all(&shape::op_a).data(), all(&shape::op_b).data(), all(&shape::m).data(),
-        all(&shape::n).data(), all(&shape::k).data(),
-        static_cast<const void*>(all(&shape::alpha).data()), lists.a, types.cuda_in(),
-        all(&shape::lda).data(), lists.b, types.cuda_in(), all(&shape::ldb).data(),
-        static_cast<const void*>(all(&shape::beta).data()), lists.c, types.cuda_out(),
-        all(&shape::ldc).data(), static_cast<std::int64_t>(shapes.size()), sizes.data(),
-        types.compute);
+    return addresses.write(where, [&](void** a, void** b, void** c) {
+      // The lists of members live until the call returns.
+      return gemm_grouped_batched_ex(
+          handle, all(&shape::op_a).data(), all(&shape::op_b).data(), all(&shape::m).data(),
+          all(&shape::n).data(), all(&shape::k).data(),
+          static_cast<const void*>(all(&shape::alpha).data()), a, types.cuda_in(),
+          all(&shape::lda).data(), b, types.cuda_in(), all(&shape::ldb).data(),
+          static_cast<const void*>(all(&shape::beta).data()), c, types.cuda_out(),
+          all(&shape::ldc).data(), static_cast<std::int64_t>(shapes.size()), sizes.data(),
+          types.compute);
+    });
   }
 };
 
-/// Whether cuBLAS has a call for groups of this type. What it does not take after all is answered
-/// with NOT_SUPPORTED, before anything is enqueued. Source: cuBLAS documentation,
+/// Whether cuBLAS has a call for groups of this type. It refuses groups that it does not take with
+/// NOT_SUPPORTED, before anything is enqueued. Source: cuBLAS documentation,
 /// cublasGemmGroupedBatchedEx.
 bool has_groups(dtype type) noexcept { return !is_complex(type) && type != dtype::i8; }
 
@@ -157,24 +158,22 @@ result<void> multiply_list(const blas::gemm_batched& r, lane& where) {
   const column_major_product as = column_major(each(0));
   bool together =
       count > 1 && as.k > 0 && !alpha.is_zero() && !as.a.to_conjugate && !as.b.to_conjugate;
-  std::vector<const void*> a, b, c;
+  address_lists addresses;
   for (std::size_t i = 0; i < count && together; ++i) {
     const product p = each(i);
     const column_major_product one = column_major(p);
     together = aligned_for_lists(p, one);
-    a.push_back(one.a.first);
-    b.push_back(one.b.first);
-    c.push_back(one.c);
+    addresses.add(one);
   }
   if (!together) return one_by_one(count, where, each);
   const cublasHandle_t handle = TRY(cublas_of(where));
-  const address_lists lists = TRY(write_lists(where, joined(std::move(a), b, c)));
   const product_types types = types_of(each(0));
-  auto done =
-      gemm_batched_ex(handle, as.a.transposition, as.b.transposition, as.m, as.n, as.k,
-                      alpha.address(), lists.a, types.cuda_in(), as.a.ld, lists.b, types.cuda_in(),
-                      as.b.ld, beta.address(), lists.c, types.cuda_out(), as.ldc,
-                      static_cast<std::int64_t>(count), types.compute, CUBLAS_GEMM_DEFAULT);
+  auto done = addresses.write(where, [&](void** a, void** b, void** c) {
+    return gemm_batched_ex(handle, as.a.transposition, as.b.transposition, as.m, as.n, as.k,
+                           alpha.address(), a, types.cuda_in(), as.a.ld, b, types.cuda_in(),
+                           as.b.ld, beta.address(), c, types.cuda_out(), as.ldc,
+                           static_cast<std::int64_t>(count), types.compute, CUBLAS_GEMM_DEFAULT);
+  });
   if (!done && done.error().code == errc::unsupported) return one_by_one(count, where, each);
   return done;
 }

@@ -13,7 +13,7 @@
 namespace troupe::cuda {
 namespace {
 
-// Of multiplications. More take the device longer than any choice takes the processor.
+// In multiplications. Larger products take the device longer than the choice takes the processor.
 constexpr std::int64_t largest_worth_a_plan = std::int64_t{1} << 30;
 // A program that has as many shapes has no use for plans, and is not to be held up by them.
 constexpr std::size_t most_plans = 1024;

@@ -43,15 +43,15 @@ class backward_units {
     const double work =
         2.5 * static_cast<double>(sizes_.scores()) * static_cast<double>(sizes_.d + sizes_.d_v);
     // If a gradient of bias is a sum over units, one thread adds it up, in their order.
-    const bool sums_bias = !r_.d_bias.null() && (r_.d_bias.extent(0) < sizes_.batch ||
-                                                 r_.d_bias.extent(1) < sizes_.heads);
+    const bool sums_bias = !r_.dbias.null() &&
+                           (r_.dbias.extent(0) < sizes_.batch || r_.dbias.extent(1) < sizes_.heads);
     const int threads = sums_bias ? 1 : threads_for(units, work);
-    const std::int64_t bias_bytes = r_.d_bias.null() ? 0 : scratch::bytes<T>(r_.d_bias.count());
+    const std::int64_t bias_bytes = r_.dbias.null() ? 0 : scratch::bytes<T>(r_.dbias.count());
     const std::int64_t each = scratch_bytes();
     auto memory = lane.workspace(static_cast<std::size_t>(bias_bytes + each * threads));
     if (!memory) return std::move(memory).error();
-    bias_sums_ = r_.d_bias.null() ? nullptr : reinterpret_cast<T*>(memory->data());
-    if (bias_sums_ != nullptr) std::fill_n(bias_sums_, r_.d_bias.count(), T{0});
+    bias_sums_ = r_.dbias.null() ? nullptr : reinterpret_cast<T*>(memory->data());
+    if (bias_sums_ != nullptr) std::fill_n(bias_sums_, r_.dbias.count(), T{0});
     in_parallel(threads, units, [&](std::int64_t task, int thread) {
       run_unit({task / per_sequence_, task % per_sequence_},
                memory->subspan(static_cast<std::size_t>(bias_bytes + each * thread)));
@@ -105,8 +105,8 @@ class backward_units {
                 .k = keys_of(r_, r_.k).of(u.sequence),
                 .v = values_of(r_, r_.v).of(u.sequence),
                 .o = results_of(r_, r_.o).of(u.sequence),
-                .d_o = results_of(r_, r_.d_o).of(u.sequence),
-                .d_q = queries_of(r_, r_.d_q).of(u.sequence),
+                .d_o = results_of(r_, r_.dout).of(u.sequence),
+                .d_q = queries_of(r_, r_.dq).of(u.sequence),
                 .sequence = u.sequence,
                 .key_sums = from.take<T>(key_heads_ * most_keys_ * width),
                 .value_sums = from.take<T>(value_heads_ * most_keys_ * width_v),
@@ -141,9 +141,9 @@ class backward_units {
                  u, w);
       }
     }
-    store_sums(keys_of(r_, r_.d_k).of(u.sequence), u.number * key_heads_, key_heads_, keys,
-               sizes_.d, w.key_sums);
-    store_sums(values_of(r_, r_.d_v).of(u.sequence), u.number * value_heads_, value_heads_, keys,
+    store_sums(keys_of(r_, r_.dk).of(u.sequence), u.number * key_heads_, key_heads_, keys, sizes_.d,
+               w.key_sums);
+    store_sums(values_of(r_, r_.dv).of(u.sequence), u.number * value_heads_, value_heads_, keys,
                sizes_.d_v, w.value_sums);
   }
 
@@ -239,18 +239,18 @@ class backward_units {
   void add_to_bias(std::span<const tile_row> rows, std::int64_t first, std::int64_t count,
                    const workplace& w) const {
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      const std::int64_t b = r_.d_bias.extent(0) == 1 ? 0 : w.sequence;
-      const std::int64_t head = r_.d_bias.extent(1) == 1 ? 0 : rows[i].head;
-      T* const sums =
-          bias_sums_ +
-          ((b * r_.d_bias.extent(1) + head) * sizes_.s_q + rows[i].query) * sizes_.s_kv + first;
+      const std::int64_t b = r_.dbias.extent(0) == 1 ? 0 : w.sequence;
+      const std::int64_t head = r_.dbias.extent(1) == 1 ? 0 : rows[i].head;
+      T* const sums = bias_sums_ +
+                      ((b * r_.dbias.extent(1) + head) * sizes_.s_q + rows[i].query) * sizes_.s_kv +
+                      first;
       for (std::int64_t j = 0; j < count; ++j)
         sums[j] += w.gradients[j * tile_rows + static_cast<std::int64_t>(i)];
     }
   }
 
   void store_bias() const {
-    const any_tensor& to = r_.d_bias;
+    const any_tensor& to = r_.dbias;
     const T* sums = bias_sums_;
     for (std::int64_t b = 0; b < to.extent(0); ++b) {
       for (std::int64_t head = 0; head < to.extent(1); ++head) {
@@ -279,9 +279,9 @@ class backward_units {
         }
       }
     };
-    clear(queries_of(r_, r_.d_q), sizes_.heads, lengths_.queries, sizes_.s_q, sizes_.d);
-    clear(keys_of(r_, r_.d_k), sizes_.key_heads, lengths_.keys, sizes_.s_kv, sizes_.d);
-    clear(values_of(r_, r_.d_v), sizes_.value_heads, lengths_.keys, sizes_.s_kv, sizes_.d_v);
+    clear(queries_of(r_, r_.dq), sizes_.heads, lengths_.queries, sizes_.s_q, sizes_.d);
+    clear(keys_of(r_, r_.dk), sizes_.key_heads, lengths_.keys, sizes_.s_kv, sizes_.d);
+    clear(values_of(r_, r_.dv), sizes_.value_heads, lengths_.keys, sizes_.s_kv, sizes_.d_v);
   }
 
   const dnn::attention_backward& r_;

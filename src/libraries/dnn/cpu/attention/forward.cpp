@@ -26,10 +26,10 @@ struct scaling {
   float stored = 1;
 
   explicit scaling(const dnn::attention_forward& r)
-      : scores(factor_in(r.descale_q) * factor_in(r.descale_k)),
-        probabilities(factor_in(r.scale_s)),
-        result(factor_in(r.descale_s) * factor_in(r.descale_v)),
-        stored(factor_in(r.scale_o)) {}
+      : scores(factor_in(r.fp8.descale_q) * factor_in(r.fp8.descale_k)),
+        probabilities(factor_in(r.fp8.scale_s)),
+        result(factor_in(r.fp8.descale_s) * factor_in(r.fp8.descale_v)),
+        stored(factor_in(r.fp8.scale_o)) {}
 };
 
 /// The largest values that one thread has seen.
@@ -80,8 +80,8 @@ class forward_tiles {
       largest::take(of_all.s, one.s);
       largest::take(of_all.o, one.o);
     }
-    if (!r_.amax_s.null()) *r_.amax_s.data<float>() = of_all.s;
-    if (!r_.amax_o.null()) *r_.amax_o.data<float>() = of_all.o;
+    if (!r_.fp8.amax_s.null()) *r_.fp8.amax_s.data<float>() = of_all.s;
+    if (!r_.fp8.amax_o.null()) *r_.fp8.amax_o.data<float>() = of_all.o;
     return {};
   }
 
@@ -325,7 +325,7 @@ result<void> forward_in(const dnn::attention_forward& r, lane_context& lane) {
   auto lengths = read_lengths(r);
   if (!lengths) return std::move(lengths).error();
   if (lengths->queries.empty()) {
-    for (const any_tensor* none : {&r.amax_s, &r.amax_o}) {
+    for (const any_tensor* none : {&r.fp8.amax_s, &r.fp8.amax_o}) {
       if (!none->null()) *none->data<float>() = 0;
     }
     return {};

@@ -69,7 +69,8 @@ result<void> layout_of_sequences::check(std::string_view name, std::string_view 
     }
     if (length > view->extent(0) || offset < 0 || offset > end - last) {
       return invalid(fmt::format(
-          "offsets_{}[{}] must leave room in {} for the {} tokens of {}[{}]; it is {}, and {} is "
+          "packed.offsets_{}[{}] must leave room in {} for the {} tokens of {}[{}]; it is {}, and "
+          "{} is "
           "{}",
           name, sequence, name, length, lengths_name, sequence, offset, name, view->to_string()));
     }
@@ -79,7 +80,7 @@ result<void> layout_of_sequences::check(std::string_view name, std::string_view 
       const std::int32_t page =
           table->data<std::int32_t>()[sequence * table->stride(0) + i * table->stride(1)];
       if (page >= 0 && page < view->extent(0)) continue;
-      return invalid(fmt::format("table_{}[{}, {}] must be a page of {}, from 0 to {}; it is {}",
+      return invalid(fmt::format("pages.{}[{}, {}] must be a page of {}, from 0 to {}; it is {}",
                                  name, sequence, i, name, view->extent(0) - 1, page));
     }
   }
@@ -89,25 +90,26 @@ result<void> layout_of_sequences::check(std::string_view name, std::string_view 
 template <dnn::attention_request R>
 result<sequence_lengths> read_lengths(const R& r) {
   const dnn::attention_sizes s = dnn::sizes_of(r);
-  auto queries = lengths_in("lengths_q", r.lengths_q, s.batch, s.s_q);
+  auto queries = lengths_in("mask.lengths_q", r.mask.lengths_q, s.batch, s.s_q);
   if (!queries) return std::move(queries).error();
-  auto keys = lengths_in("lengths_kv", r.lengths_kv, s.batch, s.s_kv);
+  auto keys = lengths_in("mask.lengths_kv", r.mask.lengths_kv, s.batch, s.s_kv);
   if (!keys) return std::move(keys).error();
   sequence_lengths lengths{*std::move(queries), *std::move(keys)};
   for (std::int64_t n = 0; n < s.batch; ++n) {
     const std::int64_t of_q = lengths.queries[static_cast<std::size_t>(n)];
     const std::int64_t of_k = lengths.keys[static_cast<std::size_t>(n)];
-    for (const result<void>& checked : {queries_of(r, r.q).check("q", "lengths_q", n, of_q),
-                                        results_of(r, r.o).check("o", "lengths_q", n, of_q),
-                                        keys_of(r, r.k).check("k", "lengths_kv", n, of_k),
-                                        values_of(r, r.v).check("v", "lengths_kv", n, of_k)}) {
+    for (const result<void>& checked : {queries_of(r, r.q).check("q", "mask.lengths_q", n, of_q),
+                                        results_of(r, r.o).check("o", "mask.lengths_q", n, of_q),
+                                        keys_of(r, r.k).check("k", "mask.lengths_kv", n, of_k),
+                                        values_of(r, r.v).check("v", "mask.lengths_kv", n, of_k)}) {
       if (!checked) return checked.error();
     }
     if constexpr (std::same_as<R, dnn::attention_backward>) {
-      for (const result<void>& checked : {results_of(r, r.d_o).check("o", "lengths_q", n, of_q),
-                                          queries_of(r, r.d_q).check("q", "lengths_q", n, of_q),
-                                          keys_of(r, r.d_k).check("k", "lengths_kv", n, of_k),
-                                          values_of(r, r.d_v).check("v", "lengths_kv", n, of_k)}) {
+      for (const result<void>& checked :
+           {results_of(r, r.dout).check("o", "mask.lengths_q", n, of_q),
+            queries_of(r, r.dq).check("q", "mask.lengths_q", n, of_q),
+            keys_of(r, r.dk).check("k", "mask.lengths_kv", n, of_k),
+            values_of(r, r.dv).check("v", "mask.lengths_kv", n, of_k)}) {
         if (!checked) return checked.error();
       }
     }

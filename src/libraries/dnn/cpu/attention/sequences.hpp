@@ -53,25 +53,27 @@ struct sequence_lengths {
 
 template <dnn::attention_request R>
 [[nodiscard]] layout_of_sequences queries_of(const R& r, const any_tensor& like_q) noexcept {
-  return {.view = &like_q, .packed = dnn::packs_queries(r), .offsets = &r.offsets_q};
+  return {.view = &like_q, .packed = dnn::packs_queries(r), .offsets = &r.packed.offsets_q};
 }
 template <dnn::attention_request R>
 [[nodiscard]] layout_of_sequences results_of(const R& r, const any_tensor& like_o) noexcept {
-  return {.view = &like_o, .packed = dnn::packs_queries(r), .offsets = &r.offsets_o};
+  return {.view = &like_o, .packed = dnn::packs_queries(r), .offsets = &r.packed.offsets_o};
 }
 template <dnn::attention_request R>
 [[nodiscard]] layout_of_sequences keys_of(const R& r, const any_tensor& like_k) noexcept {
-  layout_of_sequences made{.view = &like_k, .packed = dnn::packs_keys(r), .offsets = &r.offsets_k};
+  layout_of_sequences made{
+      .view = &like_k, .packed = dnn::packs_keys(r), .offsets = &r.packed.offsets_k};
   if constexpr (std::same_as<R, dnn::attention_forward>) {
-    if (dnn::has_pages(r)) made.table = &r.table_k;
+    if (dnn::has_pages(r)) made.table = &r.pages.k;
   }
   return made;
 }
 template <dnn::attention_request R>
 [[nodiscard]] layout_of_sequences values_of(const R& r, const any_tensor& like_v) noexcept {
-  layout_of_sequences made{.view = &like_v, .packed = dnn::packs_keys(r), .offsets = &r.offsets_v};
+  layout_of_sequences made{
+      .view = &like_v, .packed = dnn::packs_keys(r), .offsets = &r.packed.offsets_v};
   if constexpr (std::same_as<R, dnn::attention_forward>) {
-    if (dnn::has_pages(r)) made.table = &r.table_v;
+    if (dnn::has_pages(r)) made.table = &r.pages.v;
   }
   return made;
 }
@@ -89,9 +91,9 @@ using dnn::key_range;
 template <dnn::attention_request R>
 [[nodiscard]] band band_of(const R& r, std::int64_t queries, std::int64_t keys) noexcept {
   return {.keys = keys,
-          .left = r.left,
-          .right = r.right,
-          .shift = r.diagonal == dnn::diagonal::bottom_right ? keys - queries : 0};
+          .left = r.mask.left,
+          .right = r.mask.right,
+          .shift = r.mask.diagonal == dnn::diagonal::bottom_right ? keys - queries : 0};
 }
 
 }  // namespace troupe::cpu::attention

@@ -110,9 +110,9 @@ class dropping {
  public:
   template <dnn::attention_request R>
   explicit dropping(const R& r) noexcept
-      : seed_(r.seed),
-        offset_(static_cast<std::uint64_t>(r.offset)),
-        probability_(r.dropout),
+      : seed_(r.dropout.seed),
+        offset_(static_cast<std::uint64_t>(r.dropout.offset)),
+        probability_(r.dropout.probability),
         sizes_(dnn::sizes_of(r)) {}
 
   [[nodiscard]] bool any() const noexcept { return probability_ > 0; }

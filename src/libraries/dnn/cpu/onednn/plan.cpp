@@ -2,8 +2,6 @@
 
 #include <omp.h>
 
-#include <cstdlib>
-#include <string_view>
 #include <unordered_map>
 
 namespace troupe::cpu {
@@ -12,14 +10,6 @@ namespace {
 constexpr std::size_t alignment = 64;
 
 }  // namespace
-
-bool uses_onednn() noexcept {
-  static const bool uses = [] {
-    const char* const value = std::getenv("TROUPE_DNN");
-    return value == nullptr || std::string_view(value) != "loops";
-  }();
-  return uses;
-}
 
 const dnnl::engine& onednn_plan::engine() {
   static const dnnl::engine& one = *new dnnl::engine(dnnl::engine::kind::cpu, 0);

@@ -16,9 +16,6 @@
 
 namespace troupe::cpu {
 
-/// Whether oneDNN may be used: unless TROUPE_DNN is `loops`.
-[[nodiscard]] bool uses_onednn() noexcept;
-
 /// The primitives that oneDNN runs in order for a request, for any addresses.
 class onednn_plan {
  public:

@@ -128,7 +128,7 @@ class forward_pass {
   /// False where oneDNN does not have it, or is slower. It keeps nothing for backward.
   result<bool> run_by_library(std::int64_t layer, R* input) {
     if (!std::is_same_v<R, float> || kept_ || !dnn::every_step(s_, r_.lengths) ||
-        !is_faster_by_onednn(s_))
+        lane_.methods().dnn != dnn_method::automatic || !is_faster_by_onednn(s_))
       return false;
     std::array<std::shared_ptr<const onednn_plan>, 2> plans;
     for (std::int64_t k = 0; k < s_.directions; ++k) {

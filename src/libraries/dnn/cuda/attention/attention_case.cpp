@@ -6,7 +6,7 @@
 #include <bit>
 #include <utility>
 
-// What a request says.
+// Reads the fields of a request into a case.
 namespace troupe::cuda {
 
 template <class R>
@@ -17,20 +17,20 @@ void attention_case::take(const R& r) {
   operands_[o_at] = r.o;
   operands_[statistics_at] = r.statistics;
   operands_[bias_at] = r.bias;
-  operands_[lengths_q_at] = r.lengths_q;
-  operands_[lengths_kv_at] = r.lengths_kv;
-  operands_[offsets_q_at] = r.offsets_q;
-  operands_[offsets_k_at] = r.offsets_k;
-  operands_[offsets_v_at] = r.offsets_v;
-  operands_[offsets_o_at] = r.offsets_o;
+  operands_[lengths_q_at] = r.mask.lengths_q;
+  operands_[lengths_kv_at] = r.mask.lengths_kv;
+  operands_[offsets_q_at] = r.packed.offsets_q;
+  operands_[offsets_k_at] = r.packed.offsets_k;
+  operands_[offsets_v_at] = r.packed.offsets_v;
+  operands_[offsets_o_at] = r.packed.offsets_o;
   sizes_ = dnn::sizes_of(r);
   scale_ = dnn::scale_of(r);
-  dropout_ = r.dropout;
-  seed_ = r.seed;
-  offset_ = r.offset;
-  diagonal_ = r.diagonal;
-  left_ = r.left;
-  right_ = r.right;
+  dropout_ = r.dropout.probability;
+  seed_ = r.dropout.seed;
+  offset_ = r.dropout.offset;
+  diagonal_ = r.mask.diagonal;
+  left_ = r.mask.left;
+  right_ = r.mask.right;
   alibi_ = r.alibi;
 }
 
@@ -42,7 +42,8 @@ void attention_case::choose(dnn::attention_facts facts) {
     return;
   }
   facts.compute_capability = *capability;
-  // Masks of dropout differ, so forward is computed by what computes its gradients.
+  // Each implementation draws its own dropout mask, so forward must use the one that backward will
+  // use.
   facts.backward = facts.backward || facts.dropout;
   auto within = dnn::within_limits(facts);
   if (fp8()) {
@@ -67,27 +68,27 @@ void attention_case::choose(dnn::attention_facts facts) {
 
 attention_case::attention_case(const dnn::attention_forward& r) : all_attend_(r.all_attend) {
   take(r);
-  operands_[table_k_at] = r.table_k;
-  operands_[table_v_at] = r.table_v;
-  operands_[descale_q_at] = r.descale_q;
-  operands_[descale_k_at] = r.descale_k;
-  operands_[descale_v_at] = r.descale_v;
-  operands_[descale_s_at] = r.descale_s;
-  operands_[scale_s_at] = r.scale_s;
-  operands_[scale_o_at] = r.scale_o;
-  operands_[amax_s_at] = r.amax_s;
-  operands_[amax_o_at] = r.amax_o;
+  operands_[table_k_at] = r.pages.k;
+  operands_[table_v_at] = r.pages.v;
+  operands_[descale_q_at] = r.fp8.descale_q;
+  operands_[descale_k_at] = r.fp8.descale_k;
+  operands_[descale_v_at] = r.fp8.descale_v;
+  operands_[descale_s_at] = r.fp8.descale_s;
+  operands_[scale_s_at] = r.fp8.scale_s;
+  operands_[scale_o_at] = r.fp8.scale_o;
+  operands_[amax_s_at] = r.fp8.amax_s;
+  operands_[amax_o_at] = r.fp8.amax_o;
   choose(dnn::facts_of(r));
 }
 
 attention_case::attention_case(const dnn::attention_backward& r)
     : backward_(true), deterministic_(r.deterministic) {
   take(r);
-  operands_[d_o_at] = r.d_o;
-  operands_[d_q_at] = r.d_q;
-  operands_[d_k_at] = r.d_k;
-  operands_[d_v_at] = r.d_v;
-  operands_[d_bias_at] = r.d_bias;
+  operands_[d_o_at] = r.dout;
+  operands_[d_q_at] = r.dq;
+  operands_[d_k_at] = r.dk;
+  operands_[d_v_at] = r.dv;
+  operands_[d_bias_at] = r.dbias;
   choose(dnn::facts_of(r));
 }
 

@@ -13,10 +13,10 @@
 
 namespace troupe::cuda {
 
-/// A request of attention as plans see it. The request outlives it.
+/// An attention request as plans see it. The request outlives it.
 class attention_case {
  public:
-  /// Numbers of operands in every graph, less one.
+  /// The index of each operand. Graphs number operands from 1: index + 1.
   enum operand_number : std::size_t {
     q_at,
     k_at,
@@ -53,13 +53,13 @@ class attention_case {
   explicit attention_case(const dnn::attention_forward& r);
   explicit attention_case(const dnn::attention_backward& r);
 
-  /// There is no plan: nothing to do, or what cuDNN does not do.
+  /// True if no plan is needed: there is nothing to do, or cuDNN does not support the request.
   [[nodiscard]] bool empty() const noexcept { return empty_; }
-  /// True where kernels of our own compute it.
+  /// True if Troupe's own kernels compute it.
   [[nodiscard]] bool by_tiles() const noexcept { return by_tiles_; }
-  /// \errors `unsupported` with the rule of cuDNN that is broken, where nothing else computes it
+  /// \errors `unsupported` with the cuDNN limit that is exceeded, if nothing else computes it
   [[nodiscard]] const result<void>& within_limits() const noexcept { return within_limits_; }
-  /// Everything that decides which plan it needs.
+  /// Appends everything that selects the plan.
   void write(plan_words& key) const;
   [[nodiscard]] std::vector<graphs::description> graphs() const;
 
@@ -69,18 +69,18 @@ class attention_case {
   [[nodiscard]] bool has_lengths() const noexcept {
     return !operands_[lengths_q_at].null() || !operands_[lengths_kv_at].null();
   }
-  /// True where a query or a key may have nothing to attend to, or to be attended by. A bias of −∞
-  /// masks, too: in backward its probabilities are 0 without more.
+  /// True if a query may have no key to attend to, or a key no query. A bias of −∞ masks, too, but
+  /// in backward its probabilities are 0 already.
   [[nodiscard]] bool may_be_masked_out() const noexcept {
     return !all_attend_ && (has_lengths() || (!backward_ && !operands_[bias_at].null()));
   }
-  /// True where lengths, offsets and tables go through a kernel that checks them: not where the
-  /// request promises what they are and cuDNN can take them as they lie.
+  /// True if a kernel checks lengths, offsets and page tables. It is skipped if the request
+  /// promises that they are valid and cuDNN accepts their layout.
   [[nodiscard]] bool checks_contents() const noexcept;
-  /// The bounds of the keys that a query attends to; −1 for none.
+  /// How many keys before and behind the diagonal a query attends to; −1: no bound.
   [[nodiscard]] std::int64_t left() const noexcept { return left_; }
   [[nodiscard]] std::int64_t right() const noexcept { return right_; }
-  /// True where these are counted from a diagonal that ends with the last query and key.
+  /// True if the diagonal ends at the last query and key.
   [[nodiscard]] bool ends_meet() const noexcept { return diagonal_ == dnn::diagonal::bottom_right; }
   [[nodiscard]] bool drops() const noexcept { return dropout_ > 0; }
   [[nodiscard]] double dropout() const noexcept { return dropout_; }
@@ -88,26 +88,26 @@ class attention_case {
   [[nodiscard]] bool alibi() const noexcept { return alibi_; }
   [[nodiscard]] std::uint64_t seed() const noexcept { return seed_; }
   [[nodiscard]] std::int64_t offset() const noexcept { return offset_; }
-  /// As the request gives it; null where it does not.
+  /// The operand as the request gives it, or null.
   [[nodiscard]] const any_tensor& operand(std::size_t number) const noexcept {
     return operands_[number];
   }
-  /// True for an operand whose rows are of heads, so that cuDNN has wishes about them.
+  /// True for operands with rows of heads: cuDNN restricts their layout.
   [[nodiscard]] static bool has_rows(std::size_t number) noexcept {
     return number <= o_at || (number >= d_o_at && number <= d_v_at);
   }
-  /// True where cuDNN cannot take it as it lies: it is copied to workspace, with rows of
-  /// a multiple of 8 elements.
+  /// True if cuDNN does not accept the operand's layout. It is copied to workspace, with rows of a
+  /// multiple of 8 elements.
   [[nodiscard]] bool is_staged(std::size_t number) const noexcept;
-  /// Of the offsets by which the sequences of an operand with rows are found.
+  /// The index of the sequence offsets that belong to an operand with rows.
   [[nodiscard]] static std::size_t offsets_of(std::size_t number) noexcept;
-  /// True for offsets that the request does not give, but cuDNN is: the definition says why.
+  /// True for offsets that the request omits and cuDNN needs.
   [[nodiscard]] bool makes_offsets(std::size_t number) const noexcept;
-  /// True for lengths of which cuDNN is told no 0, which it does not know of packed sequences.
+  /// True for lengths in which 0 is replaced: cuDNN does not accept 0 for packed sequences.
   [[nodiscard]] bool fills_lengths(std::size_t number) const noexcept;
-  /// From a sequence of an operand with rows to the next one, in elements, as a plan has it.
+  /// The stride between the sequences of an operand with rows in the plan, in elements.
   [[nodiscard]] std::int64_t sequence_stride(std::size_t number) const;
-  /// True where the statistics that backward reads are staged with 0 in the place of −∞.
+  /// True if the statistics that backward reads are staged with 0 instead of −∞.
   [[nodiscard]] bool patches_statistics() const noexcept;
   /// The extents of a staged operand.
   [[nodiscard]] shape staged_extents(std::size_t number) const;
@@ -115,16 +115,16 @@ class attention_case {
  private:
   template <class R>
   void take(const R& r);
-  /// Decides who computes it, once all operands are there.
+  /// Chooses the implementation, once all operands are known.
   void choose(dnn::attention_facts facts);
 
-  /// True for what lies in rows of scores or statistics, which may begin anywhere.
+  /// True for operands with rows of scores or statistics, which may begin at any address.
   [[nodiscard]] static bool is_of_scores(std::size_t number) noexcept {
     return number == statistics_at || number == bias_at || number == d_bias_at;
   }
-  /// That of an operand of scores, in bytes.
+  /// The alignment that the plan is told for an operand of scores, in bytes.
   [[nodiscard]] std::int64_t alignment_told(std::size_t number) const noexcept;
-  /// True where cuDNN can take the operand as it lies.
+  /// True if cuDNN accepts the operand's layout.
   [[nodiscard]] bool accepts(std::size_t number) const noexcept;
   [[nodiscard]] bool accepts_packed() const noexcept;
   [[nodiscard]] graphs::tensor tensor_of(std::size_t number) const;

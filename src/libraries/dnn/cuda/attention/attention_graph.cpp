@@ -3,12 +3,12 @@
 
 #include <utility>
 
-// The graph that cuDNN is given.
+// Builds the graph for cuDNN.
 namespace troupe::cuda {
 
 using graphs::place;
 
-// An operand as cuDNN is told of it: with four dimensions, whatever the request's layout.
+// An operand in cuDNN's terms: always four dimensions.
 graphs::tensor attention_case::tensor_of(std::size_t number) const {
   const any_tensor& t = operands_[number];
   graphs::tensor made{.operand = static_cast<std::int64_t>(number) + 1,

@@ -2,7 +2,7 @@
 #include "libraries/dnn/cuda/limits.hpp"
 #include "libraries/dnn/cuda/plan/layout.hpp"
 
-// Which operands cuDNN takes as they lie, and what is made for it of the others.
+// Decides which operands cuDNN accepts as they are, and how the others are staged.
 namespace troupe::cuda {
 namespace {
 
@@ -63,7 +63,8 @@ bool attention_case::makes_offsets(std::size_t number) const noexcept {
          !limits::cudnn::accepts_lengths_without_offsets();
 }
 
-// Of a token that a sequence does not have all but the gradient of bias is stored again afterwards.
+// For a token beyond its sequence, every result except the gradient of bias is stored again
+// afterwards.
 bool attention_case::fills_lengths(std::size_t number) const noexcept {
   if (!operands_[d_bias_at].null()) return false;
   return (number == lengths_q_at && makes_offsets(offsets_q_at)) ||
@@ -80,7 +81,8 @@ bool attention_case::checks_contents() const noexcept {
   return !by_tiles_ && (operands_[lengths_q_at].null() || operands_[lengths_kv_at].null());
 }
 
-// Offsets of packed sequences count elements of rows as they lie, so these cannot be staged.
+// Offsets of packed sequences count elements in the request's own layout, so these cannot be
+// staged.
 bool attention_case::accepts_packed() const noexcept {
   for (std::size_t at = q_at; at <= d_v_at; ++at) {
     if (has_rows(at) && !operands_[at].null() && !operands_[offsets_of(at)].null() && is_staged(at))
@@ -89,8 +91,8 @@ bool attention_case::accepts_packed() const noexcept {
   return true;
 }
 
-// A query that attends to nothing has the statistic −∞, which the difference to a masked score
-// would make a NaN of. A bias of −∞ masks, too.
+// A query that attends to nothing has the statistic −∞. Subtracting it from a masked score gives
+// NaN. A bias of −∞ masks, too.
 bool attention_case::patches_statistics() const noexcept {
   return backward_ && (has_lengths() || left_ >= 0 || right_ >= 0 || !operands_[bias_at].null());
 }
@@ -106,7 +108,7 @@ bool attention_case::accepts(std::size_t number) const noexcept {
 bool attention_case::is_staged(std::size_t number) const noexcept {
   if (!accepts(number)) return true;
   if (!backward_ || !has_rows(number) || !makes_offsets(offsets_of(number))) return false;
-  // An operand and its gradient are found by the same offsets.
+  // An operand and its gradient share one array of offsets.
   const std::size_t other = twin_of(number);
   return !accepts(other) || operands_[number].stride(0) != operands_[other].stride(0);
 }

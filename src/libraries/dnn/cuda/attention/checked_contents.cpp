@@ -11,7 +11,7 @@ constexpr std::size_t offsets_at[] = {number::offsets_q_at, number::offsets_o_at
                                       number::offsets_k_at, number::offsets_v_at};
 constexpr std::size_t tables_at[] = {number::table_k_at, number::table_v_at};
 
-/// The tensors whose sequences begin at such offsets.
+/// The tensors whose sequences begin at these offsets.
 std::array<std::size_t, 2> found_by(std::size_t offsets) noexcept {
   switch (offsets) {
     case number::offsets_q_at:

@@ -5,21 +5,21 @@
 #include "libraries/dnn/cuda/attention/contents.hpp"
 
 namespace troupe::cuda {
-/// The lengths, offsets and tables of a request, checked and packed in workspace, with those that
-/// the request leaves out and its plan wants.
+/// The lengths, offsets and page tables of a request, checked and packed in workspace, including
+/// those that the plan needs and the request leaves out.
 class checked_contents final : call_frame::step {
  public:
-  /// The case outlives it.
+  /// The case must outlive it.
   checked_contents(call_frame& c, const attention_case& what);
 
-  /// That of an operand which is among them. After the frame's `begin`.
+  /// The address of one of these operands. Call it after the frame's `begin`.
   [[nodiscard]] std::byte* address(std::size_t operand) const noexcept {
     return addresses_[operand];
   }
-  /// They hold all sequences, also empty ones; null where all are whole.
+  /// The lengths of all sequences, including empty ones; null if all have full length.
   [[nodiscard]] const std::int32_t* lengths_q() const noexcept { return all_.of_q.checked; }
   [[nodiscard]] const std::int32_t* lengths_kv() const noexcept { return all_.of_kv.checked; }
-  /// 1 for a sequence of which something was out of range; null where nothing is looked at.
+  /// 1 for a sequence with anything out of range; null if nothing is checked.
   [[nodiscard]] const std::int32_t* wrong() const noexcept { return all_.wrong; }
 
  private:

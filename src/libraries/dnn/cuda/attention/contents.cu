@@ -4,7 +4,7 @@
 namespace troupe::cuda::contents {
 namespace {
 
-// A block for each sequence.
+// One block per sequence.
 __global__ void __launch_bounds__(tiles::threads)
     check_contents(const __grid_constant__ sequence_contents c) {
   __shared__ std::int32_t wrong;

@@ -9,8 +9,8 @@
 #include <algorithm>
 #include <cstdint>
 
-/// Lengths, offsets and tables of pages, which only the memory of the GPU knows, so that only
-/// kernels can check them.
+/// Checks of lengths, offsets and page tables. They are in GPU memory, so only kernels can check
+/// them.
 namespace troupe::cuda::contents {
 
 struct sequence_lengths {
@@ -18,7 +18,7 @@ struct sequence_lengths {
   std::int64_t step = 0;
   std::int64_t most = 0;
   std::int32_t* checked = nullptr;
-  std::int32_t* filled = nullptr;  ///< the same with 1 in the place of 0; null where not wanted
+  std::int32_t* filled = nullptr;  ///< a copy with 0 replaced by 1; null if not needed
 
   [[nodiscard]] TILE_FUNCTION std::int64_t of(std::int64_t sequence, bool& wrong) const {
     const std::int64_t length = given != nullptr ? given[sequence * step] : most;
@@ -31,14 +31,14 @@ struct sequence_lengths {
   }
 };
 
-/// Where packed sequences begin. Elements of their tensors are `row_step` from token to token.
+/// The offsets of packed sequences. The tokens of their tensors are `row_step` elements apart.
 struct sequence_offsets {
   const std::int64_t* given = nullptr;  ///< null: sequences are `row_step` apart
   std::int64_t step = 0;
   std::int64_t tokens = 0;
   std::int64_t row_step = 0;
   bool of_keys = false;
-  std::int64_t* checked = nullptr;  ///< null where there are none
+  std::int64_t* checked = nullptr;  ///< null if there are none
 
   /// Stores the offset of a sequence that takes `length` tokens.
   TILE_FUNCTION void store(std::int64_t sequence, std::int64_t length, bool& wrong) const {
@@ -55,7 +55,7 @@ struct sequence_offsets {
 };
 
 struct page_table {
-  const std::int32_t* given = nullptr;  ///< null where there is none
+  const std::int32_t* given = nullptr;  ///< null if there is none
   std::int64_t steps[2]{};
   std::int64_t pages = 0;
   std::int64_t page_size = 1;
@@ -79,11 +79,11 @@ struct sequence_contents {
   sequence_lengths of_kv;
   sequence_offsets offsets[4];
   page_table tables[2];
-  std::int32_t* wrong = nullptr;  ///< 1 for a sequence of which something was out of range
+  std::int32_t* wrong = nullptr;  ///< 1 for a sequence with anything out of range
 };
 
-/// The work of a block for one sequence: copies each entry, or one within the tensors in the place
-/// of an entry that leads outside.
+/// The work of a block for one sequence: copies each entry. An entry that leads outside of the
+/// tensors is replaced by one within them.
 template <class Threads>
 TILE_FUNCTION void check_sequence(const sequence_contents& c, std::int64_t sequence,
                                   std::int32_t& wrong, const Threads& block) {
@@ -115,7 +115,7 @@ TILE_FUNCTION void check_sequence(const sequence_contents& c, std::int64_t seque
       c.of_kv.store(sequence, keys);
       for (const sequence_offsets& o : c.offsets) {
         o.store(sequence, o.of_keys ? keys : queries, mine);
-        // The end of the last one.
+        // The end of the last sequence.
         if (sequence + 1 == c.batch) {
           bool ignored = false;
           o.store(c.batch, 0, ignored);

@@ -32,9 +32,9 @@ __device__ bool has_other(const masked_rows& rows, std::int64_t batch, std::int6
   return false;
 }
 
-// A warp for each row.
+// One warp per row.
 __global__ void store_masked_out(const __grid_constant__ masked_results all) {
-  // Launched before what stores these results has ended: none of it may be overtaken.
+  // This kernel is launched before the kernel that stores these results has ended: wait for it.
   cudaGridDependencySynchronize();
   const masked_rows& rows = all.of[blockIdx.y];
   const std::int64_t count = rows.extents[0] * rows.extents[1] * rows.extents[2];

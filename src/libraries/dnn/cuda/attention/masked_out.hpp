@@ -15,41 +15,42 @@ struct masking_bias {
   std::int64_t steps[4]{};
 };
 
-/// How many there are of each sequence.
+/// The length of each sequence.
 struct sequence_counts {
   const std::int32_t* of = nullptr;
-  std::int64_t all = 0;  ///< of each, where `of` is null
+  std::int64_t all = 0;  ///< the length of every sequence if `of` is null
 };
 
-/// Rows of heads, [b, h, s, d] with any strides (elements), of queries or of keys.
+/// Rows of queries or keys, [b, h, s, d], with any strides (in elements).
 struct masked_rows {
   std::byte* at = nullptr;
   std::int64_t extents[4]{};
   std::int64_t strides[4]{};
   int element_bytes = 0;  ///< 1, 2 or 4
-  /// Of packed sequences, in elements; the first stride is then not used, nor are rows beyond a
-  /// length.
+  /// The offsets of packed sequences, in elements. If given, the first stride and rows beyond a
+  /// length are not used.
   const std::int64_t* offsets = nullptr;
-  sequence_counts lengths{};  ///< of these sequences
-  sequence_counts others{};   ///< of those that they attend to, or are attended by
-  /// The others of row i are from i + shift − left to i + shift + right, −1 being no bound.
+  sequence_counts lengths{};  ///< the sequences of these rows
+  sequence_counts others{};   ///< the sequences that they attend to, or are attended to by
+  /// Row i pairs with the rows i + shift − left to i + shift + right of the others; −1: no bound.
   std::int64_t left = -1;
   std::int64_t right = -1;
-  bool ends_meet = false;  ///< the shift is the difference of the lengths, else 0
+  bool ends_meet = false;  ///< shift is the difference of the lengths, otherwise 0
   masking_bias bias{};
-  std::uint32_t word = 0;  ///< what elements become of a row that has no other
-  /// Not 0 for a sequence of which all elements become `nan`; null for none.
+  std::uint32_t word = 0;  ///< the bits stored to elements of a row that pairs with none
+  /// For each sequence: if not 0, all its elements become `nan`. May be null.
   const std::int32_t* wrong = nullptr;
   std::uint32_t nan = 0;
 };
-/// Of the results of one request.
+/// All results of one request that are masked.
 struct masked_results {
   static constexpr unsigned most = 3;
   masked_rows of[most]{};
   unsigned count = 0;
 };
-/// Enqueues a store of its `word` to each row that is beyond its sequence's length, or has no other
-/// but by a bias of −∞, in one launch, which is set up while what it follows still runs.
+/// Enqueues one launch that stores `word` to each row that is beyond its sequence's length, or
+/// whose pairs are all masked by a bias of −∞. The launch is set up while the preceding kernel
+/// still runs.
 [[nodiscard]] cudaError_t enqueue_store_masked_out(const masked_results& all, cudaStream_t stream);
 
 }  // namespace troupe::cuda

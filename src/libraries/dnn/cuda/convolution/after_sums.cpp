@@ -48,12 +48,12 @@ value activated(const epilogue& what, const value& x) {
   return x;
 }
 
-// Inputs: sums, then z and bias as far as there are any.
+// Inputs: sums, then z and bias if given.
 elementwise::function function_of(const epilogue& what, dtype sums, dtype to) {
   const int inputs = 1 + int{what.adds()} + int{!what.bias.null()};
   return elementwise::function::of(inputs, [&](std::span<const value> in) {
     if (sums == dtype::f64 && to == dtype::i32) {
-      // The sum of integers, modulo 2^32.
+      // Integer sums wrap modulo 2^32.
       const value whole(4294967296.0);
       return in[0] - whole * floor((in[0] + value(2147483648.0)) * value(1 / 4294967296.0));
     }
@@ -94,7 +94,7 @@ result<void> enqueue_after(const epilogue& what, const any_tensor& sums, const a
                            .what = kept_function(what, sums.type(), to.type(), where)};
   if (what.adds()) request.inputs.push_back(what.z);
   if (!what.bias.null()) {
-    // Along dimension 1, which is not the last.
+    // The bias runs along dimension 1, which is not the last.
     std::vector<std::int64_t> extents(static_cast<std::size_t>(to.rank()) - 1, 1);
     std::vector<std::int64_t> strides(extents.size(), 1);
     extents[0] = what.bias.extent(0);

@@ -5,7 +5,7 @@
 
 namespace troupe::cuda {
 
-/// to = what follows the sums, in one pass of its own. `sums` may be the same view as `to`.
+/// to = epilogue(sums), in a separate pass. `sums` may be the same view as `to`.
 [[nodiscard]] result<void> enqueue_after(const epilogue& what, const any_tensor& sums,
                                          const any_tensor& to, lane& where);
 

@@ -24,7 +24,7 @@ std::vector<std::int64_t> channels_last_strides(std::span<const std::int64_t> ex
   return strides;
 }
 
-// cuDNN has no convolutions in one dimension: a second one of extent 1 comes before it.
+// cuDNN has no 1-D convolution: put a dimension of extent 1 before the spatial one.
 void add_dimension(std::vector<std::int64_t>& extents, std::vector<std::int64_t>& strides) {
   if (extents.size() != 3) return;
   const std::int64_t step = extents[2] * strides[2];
@@ -118,7 +118,7 @@ std::vector<convolution_form> convolution_case::forms() const {
   std::vector<convolution_form> tried;
   const bool integers = first().type() == dtype::i8;
   const bool narrow = result().type() != dtype::f32 && result().type() != dtype::f64;
-  // What follows the sums is applied before they are rounded.
+  // The epilogue is applied before the sums are rounded.
   const bool wide = narrow && !follows_.nothing();
   // See limits::cudnn::convolution_i8_sums.
   if (integers) return {{.staged = true, .exact = true}};
@@ -129,7 +129,7 @@ std::vector<convolution_form> convolution_case::forms() const {
     tried.push_back({.wide = wide});
   }
   tried.push_back({.wide = wide, .staged = true});
-  if (wide) tried.push_back({.wide = true, .staged = true, .widened = true});
+  if (narrow) tried.push_back({.wide = true, .staged = true, .widened = true});
   return tried;
 }
 
@@ -171,7 +171,7 @@ graphs::tensor convolution_case::tensor_of(const any_tensor& t, std::int64_t ope
     made.strides = staged_strides(made.extents, form);
     made.alignment = well_aligned;
   } else {
-    // Strides of extents of 1 may be any number, and cuDNN knows layouts by them.
+    // The stride of an extent of 1 is arbitrary, but cuDNN deduces the layout from it.
     switch (dnn::order_of(t, dnn::dimension_order::channels_last)) {
       case dnn::dimension_order::channels_last:
         made.strides = channels_last_strides(made.extents);
@@ -228,6 +228,7 @@ graphs::description convolution_case::graph(const convolution_form& form) const 
     if (target.type != result().type()) target.alignment = well_aligned;  // in workspace
     sums.result = add(std::move(target));
     made.nodes.emplace_back(std::move(sums));
+    if (!limits::cudnn::accepts_engine_71(kind_)) made.barred_engines = {71};
     return made;
   }
   graphs::tensor between = stored;

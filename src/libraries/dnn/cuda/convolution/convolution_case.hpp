@@ -15,16 +15,16 @@ namespace troupe::cuda {
 
 using dnn::epilogue;
 
-/// How a request is carried out.
+/// A way to execute a request.
 struct convolution_form {
-  bool fused = false;    ///< cuDNN does what follows the sums
-  bool wide = false;     ///< sums are stored in f32 before what follows them
-  bool staged = false;   ///< operands are copied to a layout that cuDNN takes, padded if need be
-  bool exact = false;    ///< integers are summed as f64, where all their sums are exact
-  bool widened = false;  ///< staged in f32, of which narrow numbers and their products are part
+  bool fused = false;    ///< cuDNN applies the epilogue
+  bool wide = false;     ///< sums are stored in f32 before the epilogue
+  bool staged = false;   ///< operands are copied to a layout that cuDNN takes, padded if needed
+  bool exact = false;    ///< integers are summed in f64, where every sum is exact
+  bool widened = false;  ///< staged in f32, which holds narrow numbers and their products
 };
 
-/// A request as plans see it.
+/// A convolution request as plans see it.
 class convolution_case {
  public:
   using kind = graphs::convolution::kind;
@@ -40,30 +40,30 @@ class convolution_case {
   [[nodiscard]] const any_tensor& first() const noexcept;
   [[nodiscard]] const any_tensor& second() const noexcept;
   [[nodiscard]] const any_tensor& result() const noexcept;
-  /// Nothing is convolved.
+  /// True if there is nothing to convolve.
   [[nodiscard]] bool empty() const noexcept { return geometry_.empty(); }
 
-  /// Everything that decides which plan it needs.
+  /// Appends everything that selects the plan.
   void write(plan_words& key) const;
-  /// In the order in which they are tried. At least one.
+  /// The forms in the order in which they are tried; at least one.
   [[nodiscard]] std::vector<convolution_form> forms() const;
   [[nodiscard]] std::vector<graphs::description> graphs() const;
 
-  /// Of the sums in a form that is not fused.
+  /// The type of the sums in a form that is not fused.
   [[nodiscard]] dtype sums_type(const convolution_form& form) const noexcept;
-  /// Of the operands.
+  /// The type of the operands in the plan.
   [[nodiscard]] dtype operand_type(const convolution_form& form) const noexcept {
     if (form.exact) return dtype::f64;
     return form.widened ? dtype::f32 : first().type();
   }
-  /// The extents of a tensor in its form: an image that is staged has its padding.
+  /// The extents of a tensor in its form. A staged image includes its padding.
   [[nodiscard]] shape extents_of(const any_tensor& t, const convolution_form& form) const;
   [[nodiscard]] bool pads(const convolution_form& form) const noexcept;
-  /// Of a staged tensor.
+  /// The strides of a staged tensor.
   [[nodiscard]] std::vector<std::int64_t> staged_strides(std::span<const std::int64_t> extents,
                                                          const convolution_form& form) const;
 
-  /// Numbers of operands in every graph, less one.
+  /// The index of each operand. Graphs number operands from 1: index + 1.
   enum operand_number : std::size_t {
     first_at,
     second_at,

@@ -82,8 +82,8 @@ std::optional<mode> mode_of(const entry& one) noexcept {
   }
 }
 
-/// Extents and strides of that rank, with extents of 1 before the tensor's own. Strides of extents
-/// of 1 are as if it were dense: cuDNN knows layouts by them.
+/// Stores extents and strides of the given rank, with leading extents of 1. Extents of 1 get the
+/// strides of a dense tensor, because cuDNN deduces the layout from them.
 void spread(const any_tensor& t, std::size_t rank, bool channels_last, graphs::tensor& made) {
   const std::size_t missing = rank - static_cast<std::size_t>(t.rank());
   made.extents.assign(missing, 1);
@@ -153,7 +153,7 @@ bool graph_case::fits_one_plan() {
   if (product.what == kind::convolution && !accepts_convolution(product)) return false;
   for (std::size_t n = 0; n < entries_.size(); ++n) {
     if (!mode_of(entries_[n])) continue;
-    // Functions of the result, or of what is broadcast to it.
+    // Other nodes must be functions of the result, or of values that are broadcast to it.
     if (forms_[n].extents != extents || n < heavy_) return false;
     for (const std::uint16_t operand : entries_[n].operands) {
       const kind what = entries_[operand].what;
@@ -189,7 +189,7 @@ bool graph_case::accepts(const any_tensor& t) const {
 
 void graph_case::write(plan_words& key) const {
   key.clear();
-  constexpr std::int64_t of_graphs = 0x67726170;  // apart from the keys of other requests
+  constexpr std::int64_t of_graphs = 0x67726170;  // distinct from the keys of other requests
   key.push_back(of_graphs << 32 | limits::cudnn::key_of_plans);
   key.push_back(static_cast<std::int64_t>(r_.tuning));
   const auto words = dnn::words_of(r_);
@@ -249,7 +249,7 @@ std::vector<graphs::description> graph_case::graphs() const {
                 .strides = numbers(rank, 1),
                 .by_value = true});
   };
-  // What a node makes: an output, or a value that has no memory and lies as the first output does.
+  // The result of a node: an output, or a value without memory in the layout of the first output.
   const auto result_of = [&](std::size_t n) {
     const auto output = std::ranges::find(results_, n);
     const auto o = static_cast<std::size_t>(output - results_.begin());

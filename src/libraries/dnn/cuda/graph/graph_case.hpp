@@ -12,17 +12,17 @@
 
 namespace troupe::cuda {
 
-/// A graph that a plan of cuDNN's may compute: one product or convolution of inputs, and functions
-/// of the elements of its result.
+/// A graph that one cuDNN plan may compute: a product or convolution of inputs, and functions of
+/// the elements of its result.
 class graph_case {
  public:
-  /// Nothing for other graphs. The request must outlive it.
+  /// Returns nothing for other graphs. The request must outlive it.
   [[nodiscard]] static std::optional<graph_case> of(const dnn::graph& r);
 
-  /// Everything that decides which plan it needs.
+  /// Appends everything that selects the plan.
   void write(plan_words& key) const;
   [[nodiscard]] std::vector<graphs::description> graphs() const;
-  /// Addresses of inputs, outputs and numbers, as the plan counts them.
+  /// The addresses of inputs, outputs and numbers, in the plan's order.
   [[nodiscard]] std::vector<std::byte*> operands();
 
  private:
@@ -32,7 +32,8 @@ class graph_case {
   [[nodiscard]] bool fits_one_plan();
   [[nodiscard]] bool accepts_convolution(const dnn::nodes::entry& one) const;
   [[nodiscard]] bool accepts(const any_tensor& t) const;
-  /// The input that a node is, as a view: itself, or a transpose of one. Null for others.
+  /// The view of an input that a node stands for: the input itself or its transpose. Null for other
+  /// nodes.
   [[nodiscard]] any_tensor view_of(std::size_t n) const;
 
   const dnn::graph& r_;

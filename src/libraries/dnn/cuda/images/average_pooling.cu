@@ -9,7 +9,7 @@ namespace {
 using dnn::adaptive_windows;
 using dnn::fixed_windows;
 
-// `C` windows of a line, which are narrow.
+// Each thread takes `C` narrow windows of a line.
 template <class T, class Narrow, int C>
 __global__ void __launch_bounds__(image_threads, occupied)
     average_of_narrow(const __grid_constant__ average_operands<fixed_windows> p) {

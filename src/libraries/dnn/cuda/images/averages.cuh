@@ -4,8 +4,8 @@
 #include "libraries/dnn/cuda/images/images.cuh"
 #include "libraries/dnn/shared/samples.hpp"
 
-/// Sums of the elements of windows, each by its factor: averages and interpolations. Each source
-/// that includes this has kernels of its own.
+/// Weighted sums over the elements of windows: averages and interpolations. Each source that
+/// includes this file gets its own kernels.
 namespace troupe::cuda {
 namespace {
 
@@ -20,7 +20,7 @@ struct average_operands {
   image_places each;
 };
 
-/// What the sum over a window is divided by.
+/// The divisor of the sum over a window.
 template <class Real, class Windows>
 __device__ __forceinline__ Real divisor_of(const average_operands<Windows>& p,
                                            const tap_range& depth, const tap_range& height,
@@ -30,7 +30,7 @@ __device__ __forceinline__ Real divisor_of(const average_operands<Windows>& p,
          static_cast<Real>(p.width.divisor(width));
 }
 
-// Windows of up to `Taps` places along the last dimension, or of any number where that is 0.
+// Windows of up to `Taps` elements along the last dimension; 0: any number.
 template <class T, class Windows, int V, int Taps>
 __global__ void __launch_bounds__(image_threads, V == 1 ? occupied : 1)
     average_forward(const __grid_constant__ average_operands<Windows> p) {
@@ -96,7 +96,7 @@ __global__ void __launch_bounds__(image_threads, V == 1 ? occupied : 1)
   }
 }
 
-// A warp for each element, whose window is long: its lanes lie side by side.
+// One warp per element, for long windows: the lanes read neighbouring elements.
 template <class T, class Windows>
 __global__ void __launch_bounds__(image_threads)
     average_by_warps(const __grid_constant__ average_operands<Windows> p) {
@@ -137,7 +137,7 @@ __global__ void __launch_bounds__(image_threads)
   p.response.template elements<T>()[at.in(p.response)] = element_of<T>(sum);
 }
 
-/// Of window `o`, which place `i` is in: what of its gradient is the place's.
+/// The share of the gradient of window `o` that belongs to element `i` of it.
 template <class Real, class Windows>
 __device__ __forceinline__ Real share(const Windows& windows, std::int32_t o, std::int32_t i) {
   const tap_range taps = windows.taps_of(o);
@@ -145,8 +145,8 @@ __device__ __forceinline__ Real share(const Windows& windows, std::int32_t o, st
          static_cast<Real>(windows.divisor(taps));
 }
 
-// `C` columns, which are in up to `Most` windows along the last dimension, or in any number where
-// that is 0.
+// Each thread takes `C` columns, which are in up to `Most` windows along the last dimension; 0: in
+// any number.
 template <class T, class Windows, int V, int C, int Most>
 __global__ void __launch_bounds__(image_threads, V == 1 ? occupied : 1)
     average_backward(const __grid_constant__ average_operands<Windows> p) {
@@ -158,7 +158,7 @@ __global__ void __launch_bounds__(image_threads, V == 1 ? occupied : 1)
   const window_range depth = p.depth.windows_of(at.d);
   const window_range width{.first = p.width.windows_of(at.w).first,
                            .end = p.width.windows_of(columns - 1).end};
-  // Of a window's gradient, what is of a column; negative where that lies outside.
+  // The share of a window's gradient that belongs to a column; negative if the column is outside.
   const auto share_of = [&](std::int32_t w, int c) {
     const tap_range taps = p.width.taps_of(w);
     const std::int32_t tap = at.w + c - taps.start;
@@ -221,11 +221,11 @@ __global__ void __launch_bounds__(image_threads, V == 1 ? occupied : 1)
   }
 }
 
-/// Launches the kernel for such windows, whose threads take V channels.
+/// Launches the kernel for such windows, with V channels per thread.
 template <class T, int V, class Windows>
 result<void> launch_average(average_operands<Windows>& p, const image_extents& of, bool inside,
                             bool backward, lane& where) {
-  // Samples lie so close that a thread has enough to do with those of one column.
+  // Samples are so dense that one column is enough work for a thread.
   constexpr bool samples = std::same_as<Windows, dnn::interpolated_samples>;
   constexpr int columns = V == 1 && !samples ? columns_each : 1;
   p.each = image_places(of, inside, V, backward ? columns : 1, lines_each(of));
@@ -252,7 +252,7 @@ result<void> launch_average(average_operands<Windows>& p, const image_extents& o
   }
 }
 
-/// A window that a warp takes rather than a thread.
+/// Windows from this size on get a warp instead of a thread.
 constexpr std::int64_t long_window = 24;
 
 template <class Windows>
@@ -290,7 +290,7 @@ result<void> run_average(average_operands<Windows> p, const any_tensor& image,
   });
 }
 
-/// Windows that follow from the extents, and from what else `more` says.
+/// The windows that follow from the extents and the arguments `more`.
 template <class Windows, class... More>
 average_operands<Windows> windows_between(const any_tensor& image, const any_tensor& response,
                                           More... more) {

@@ -2,13 +2,12 @@
 
 #include "libraries/dnn/cuda/images/images.cuh"
 
-/// Two sums of each channel over all images and all of space, in two steps: parts of the elements
-/// by one block each, then all parts of a channel by one block. The order follows from shapes
-/// alone.
+/// Two sums per channel over all images and all of space, in two steps: each block sums a part of
+/// the elements, then one block per channel adds the parts. The order follows from shapes alone.
 namespace troupe::cuda {
 
-/// Elements of a channel: their number, mean, and squares of their distances from it. Means are
-/// distances from the channel's origin, so that nothing is lost where they are far from 0.
+/// The moments of a channel's elements: count, mean, and sum of squared distances from the mean.
+/// Means are relative to the channel's origin, so that no precision is lost if they are far from 0.
 template <class Real>
 struct moments {
   Real count = 0;
@@ -41,12 +40,12 @@ struct products {
   }
 };
 
-/// Sums of a thread, in the making: of parts of few elements. `take` takes in the `valid` first of
-/// `N` elements, at least one.
+/// Accumulates the sums of a thread in parts of a few elements. `take` adds the first `valid` of
+/// `N` elements; at least one.
 template <template <class> class Sums, class Real>
 class sums_in_parts;
 
-/// A part is summed by distances from its first element: no division for each element.
+/// A part is summed relative to its first element, which avoids a division per element.
 template <class Real>
 class sums_in_parts<moments, Real> {
  public:
@@ -106,7 +105,7 @@ __device__ __forceinline__ Sums<Real> shuffled_down(const Sums<Real>& s, int lan
           __shfl_down_sync(0xffffffffu, s.first, lanes),
           __shfl_down_sync(0xffffffffu, s.second, lanes)};
 }
-/// All of a warp's; what its first lane gets counts.
+/// The sums of all lanes of a warp; only the first lane's result is valid.
 template <template <class> class Sums, class Real>
 __device__ __forceinline__ Sums<Real> sums_of_warp(Sums<Real> mine) {
 #pragma unroll
@@ -114,7 +113,7 @@ __device__ __forceinline__ Sums<Real> sums_of_warp(Sums<Real> mine) {
     mine.take(shuffled_down<Sums, Real>(mine, half));
   return mine;
 }
-/// All of a block's; what its first thread gets counts.
+/// The sums of all threads of a block; only the first thread's result is valid.
 template <template <class> class Sums, class Real>
 __device__ Sums<Real> sums_of_block(Sums<Real> mine) {
   constexpr int warps = image_threads / 32;
@@ -131,36 +130,36 @@ __device__ Sums<Real> sums_of_block(Sums<Real> mine) {
   return mine;
 }
 
-/// What distances of moments are from: an element of the channel, which has some.
+/// The origin of the channel's moments: its first element. The channel must not be empty.
 template <class T>
 __device__ __forceinline__ image_real<T> origin_of(const image_view& x, std::int64_t c) {
   return real_of(x.elements<T>()[c * x.c_step]);
 }
 
-/// What sums are formed of.
+/// The operands of the sums.
 struct sum_operands {
   image_view x, dy;
   std::int64_t channels = 0;
-  std::int64_t columns = 1;  ///< of the last dimension of space
+  std::int64_t columns = 1;  ///< extent of the last spatial dimension
   std::int64_t parts = 1;
-  image_places each;     ///< of one channel: pieces of lines, or all where channels are inside
+  image_places each;     ///< places of one channel: pieces of lines, or all if channels are inside
   void* sums = nullptr;  ///< [channels][parts]
-  const void* mean = nullptr;  ///< of products
+  const void* mean = nullptr;  ///< products only
 };
 
-/// Threads side by side take a piece of a line, each so many vectors.
+/// The vectors that each thread takes of a piece of a line.
 inline constexpr int vectors_each = 4;
-/// What a thread takes at a time, so many times for a part of its sums.
+/// The steps that a thread adds up for one part of its sums.
 inline constexpr int times_of_part = 4;
 
-/// The part of `all` places that a block takes.
+/// The first of the `all` places that belong to this block's part.
 __device__ __forceinline__ std::int64_t part_begin(std::int64_t all, std::int64_t parts,
                                                    std::int64_t part) {
   const std::int64_t rest = all % parts;
   return all / parts * part + (part < rest ? part : rest);
 }
 
-// Blocks of one channel each, whose threads take pieces of lines, `across` threads each.
+// One block per part of one channel. `across` threads take each piece of a line.
 template <template <class> class Sums, class T, int V>
 __global__ void __launch_bounds__(image_threads)
     sum_lines(const __grid_constant__ sum_operands p, int across) {
@@ -206,7 +205,7 @@ __global__ void __launch_bounds__(image_threads)
   if (threadIdx.x == 0) static_cast<Sums<real>*>(p.sums)[c * p.parts + part] = all;
 }
 
-// Blocks of some channels, V for each thread, and of rows of them.
+// One block per group of channels and part of the rows, with V channels per thread.
 template <template <class> class Sums, class T, int V>
 __global__ void __launch_bounds__(image_threads)
     sum_rows(const __grid_constant__ sum_operands p, int threads_across) {
@@ -285,7 +284,7 @@ __global__ void __launch_bounds__(image_threads)
   }
 }
 
-/// All parts of the channel of this warp; what its first lane gets counts.
+/// The sum over all parts of this warp's channel; only the first lane's result is valid.
 template <template <class> class Sums, class Real>
 __device__ Sums<Real> sums_of_channel(const void* sums, std::int64_t c, std::int64_t parts) {
   Sums<Real> mine;

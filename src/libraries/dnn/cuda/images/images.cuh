@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <initializer_list>
 
-/// How kernels walk over images [n, c, space…], of any strides.
+/// How kernels iterate over images [n, c, space…] with any strides.
 namespace troupe::cuda {
 
 using dnn::image_extents;
@@ -17,11 +17,11 @@ using dnn::image_view;
 
 inline constexpr unsigned image_threads = 256;
 inline constexpr int vector_bytes = 16;
-/// Blocks that a multiprocessor holds of kernels whose threads load single elements: enough of them
-/// to keep the memory busy.
+/// Blocks per multiprocessor for kernels whose threads load single elements. It takes this many to
+/// keep the memory busy.
 inline constexpr int occupied = 5;
 
-/// What elements are computed in.
+/// The type of the arithmetic on elements of type T.
 template <class T>
 using image_real = std::conditional_t<std::same_as<T, double>, double, float>;
 
@@ -44,7 +44,7 @@ template <class T>
   }
 }
 
-/// Elements that lie side by side.
+/// Neighbouring elements, loaded and stored as one vector.
 template <class T, int V>
 struct alignas(sizeof(T) * V) pack {
   T of[V];
@@ -77,14 +77,14 @@ __device__ __forceinline__ void store_pack(const image_real<T> (&from)[V], T* to
   *reinterpret_cast<pack<T, V>*>(to) = all;
 }
 
-/// An extent that numbers of places are divided by.
+/// A divisor of place numbers.
 struct divider {
   std::int64_t by = 1;
   dnn::quick_divisor quick;
 
   divider() = default;
   explicit divider(std::int64_t number) noexcept : by(number), quick(number) {}
-  /// Divides `rest`, and answers what remains. `wide`: it may be 2³¹ or more.
+  /// Divides `rest` and returns the remainder. `wide`: `rest` may be 2³¹ or more.
   [[nodiscard]] __device__ __forceinline__ std::int64_t take_from(std::int64_t& rest,
                                                                   bool wide) const {
     if (by == 1) return 0;
@@ -99,7 +99,7 @@ struct divider {
   }
 };
 
-/// An element of an image, or the first of several.
+/// The position of an element of an image, or of the first of several.
 struct image_place {
   std::int64_t n, c;
   std::int32_t d, h, w;
@@ -109,14 +109,14 @@ struct image_place {
   }
 };
 
-/// The places of images by number, neighbours in memory one after the other.
+/// The numbered places of images, in memory order.
 struct image_places {
   std::int64_t count = 0;
   bool wide = false;
   bool channels_inside = false;
-  int c_unit = 1;  ///< channels of a place
-  int w_unit = 1;  ///< elements of the last dimension, some of them beyond its extent perhaps
-  int h_unit = 1;  ///< the same of the dimension before it
+  int c_unit = 1;  ///< channels per place
+  int w_unit = 1;  ///< elements per place in the last dimension; some may be beyond its extent
+  int h_unit = 1;  ///< the same in the dimension before it
   divider c, d, h, w;
 
   image_places() = default;
@@ -144,7 +144,7 @@ struct image_places {
     p.n = flat;
     return p;
   }
-  /// Where the lines of a place end, and its columns, of such an extent.
+  /// The end of a place's lines and columns, limited by the extent.
   [[nodiscard]] __device__ __forceinline__ std::int32_t lines_end(const image_place& p,
                                                                   std::int32_t extent) const {
     return extent - p.h < h_unit ? extent : p.h + h_unit;
@@ -155,8 +155,8 @@ struct image_places {
   }
 };
 
-/// Stores `count` of some columns, in one piece where they are `aligned`. Either columns are one,
-/// or channels.
+/// Stores the first `count` of some columns, as one vector if `aligned`. There is either one column
+/// or one channel.
 template <class T, int V, int C>
 __device__ __forceinline__ void store_columns(const image_real<T> (&from)[C][V], T* to,
                                               std::int64_t step, std::int32_t count, bool aligned) {
@@ -177,10 +177,10 @@ __device__ __forceinline__ void store_columns(const image_real<T> (&from)[C][V],
   }
 }
 
-/// Columns of a gradient that a thread takes whose channels are one.
+/// The columns of a gradient that a thread with one channel takes.
 inline constexpr int columns_each = 4;
 
-/// Lines that a thread takes, where there are so many elements that fewer threads do.
+/// The lines per thread. More than one only if there are enough elements to keep the GPU busy.
 [[nodiscard]] inline int lines_each(const image_extents& of) noexcept {
   constexpr std::int64_t lines = 4;
   constexpr std::int64_t many = std::int64_t{1} << 20;
@@ -194,8 +194,9 @@ inline constexpr int columns_each = 4;
   return (count - 1) / image_threads + 1;
 }
 
-/// Calls `f` with the least of some counts, which ascend, that is no less than `most`: what a
-/// thread holds of a line at once. With 0 where all are less, or elements are f64.
+/// Calls `f` with the first of some ascending counts that is at least `most`: the number of
+/// elements of a line that a thread holds at once. Calls it with 0 if all are smaller, or elements
+/// are f64.
 template <class T, class F>
 [[nodiscard]] result<void> with_most(std::int64_t, F f) {
   return f(std::integral_constant<int, 0>());
@@ -210,20 +211,20 @@ template <class T, int First, int... Rest, class F>
   }
 }
 
-/// Whether channels lie closer than the last dimension of space.
+/// True if the channel stride is smaller than that of the last spatial dimension.
 [[nodiscard]] inline bool channels_are_inside(const image_extents& of,
                                               const image_view& v) noexcept {
   return of.c > 1 && (of.places() == 1 || v.c_step <= v.steps[2]);
 }
-/// Whether all places of a view whose channels lie side by side begin at a multiple of `unit`
-/// elements of so many bytes.
+/// True if every place of a view with contiguous channels begins at a multiple of `unit` elements
+/// of `bytes` bytes.
 [[nodiscard]] inline bool channels_align(const image_view& v, int unit,
                                          std::int64_t bytes) noexcept {
   const auto fits = [&](std::int64_t step) { return step % unit == 0; };
   return v.c_step == 1 && fits(v.n_step) && fits(v.steps[0]) && fits(v.steps[1]) &&
          fits(v.steps[2]) && reinterpret_cast<std::uintptr_t>(v.at) % (unit * bytes) == 0;
 }
-/// The same of a view whose last dimension lies side by side.
+/// The same for a view whose last dimension is contiguous.
 [[nodiscard]] inline bool lines_align(const image_view& v, int unit, std::int64_t bytes) noexcept {
   const auto fits = [&](std::int64_t step) { return step % unit == 0; };
   return v.steps[2] == 1 && fits(v.n_step) && fits(v.c_step) && fits(v.steps[0]) &&

@@ -5,11 +5,11 @@
 
 #include <optional>
 
-/// Windows along a contiguous last dimension that are known when kernels are compiled: a thread
-/// takes some of them, and loads what these have of a line as one vector and what is beside it.
+/// Windows along a contiguous last dimension whose shape is known at compile time. A thread takes
+/// several. It loads their part of a line as one vector, plus the elements beside it.
 namespace troupe::cuda {
 
-/// Windows of `Window` places, `Stride` apart, `Padding` of them before the image.
+/// Windows of `Window` elements with stride `Stride` and `Padding` elements before the image.
 template <int Window, int Stride, int Padding>
 struct narrow_windows {
   static constexpr int window = Window;
@@ -19,12 +19,12 @@ struct narrow_windows {
   [[nodiscard]] static bool are(const dnn::fixed_windows& w) noexcept {
     return w.window == window && w.stride == stride && w.padding == padding && w.dilation == 1;
   }
-  /// Elements that `count` neighbouring windows have of a line.
+  /// The elements of a line that `count` neighbouring windows cover.
   [[nodiscard]] static constexpr int places(int count) { return (count - 1) * stride + window; }
 };
 
-/// What `C` windows from number `first` on have of a line of `in` elements; what lies outside of it
-/// is `outside`.
+/// Loads the elements that `C` windows from number `first` on cover in a line of `in` elements.
+/// Elements outside of the line are `outside`.
 template <class T, class Narrow, int C>
 __device__ __forceinline__ void load_windows(const T* line, std::int32_t first, std::int32_t in,
                                              image_real<T> outside,
@@ -49,8 +49,8 @@ __device__ __forceinline__ void load_windows(const T* line, std::int32_t first, 
   }
 }
 
-/// What `f` answers, called with the narrow windows that these are and how many of them a thread
-/// takes of a line of `image`; nothing where there are no such.
+/// Calls `f` with the matching type of narrow windows and the number of windows that a thread takes
+/// of a line of `image`, and returns its result. Returns nothing if no type matches.
 template <class T, class Narrow, class... Others, class F>
 [[nodiscard]] std::optional<result<void>> with_one_of(const dnn::fixed_windows& w,
                                                       const image_view& image, F f) {

@@ -18,8 +18,9 @@ namespace {
 
 constexpr std::size_t most_bindings = 64;
 
-// Stands for operands of a run that is only recorded. The host reads numbers there, and the device
-// could. Never freed, as nothing of the context is. Null where there is no memory.
+// Memory that stands in for the operands of a run that is only recorded. The host reads numbers
+// there, and the device could. It is never freed, like everything of the context. Null if out of
+// memory.
 std::byte* stand_in() noexcept {
   static std::byte* const page = [] {
     constexpr std::size_t bytes = 4096;
@@ -55,7 +56,7 @@ result<std::unique_ptr<compiled_plan>> compiled_plan::load(cudnnHandle_t library
   TRY(check(cudnnBackendGetAttribute(native.get(), CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
                                      CUDNN_TYPE_INT64, 1, nullptr, &workspace),
             "cudnnBackendGetAttribute"));
-  // The text is not needed any more, and long.
+  // The text is long and no longer needed.
   std::exchange(image.plan, {}).shrink_to_fit();
   const auto bytes = static_cast<std::size_t>(workspace + image.frontend_workspace_bytes);
   return std::unique_ptr<compiled_plan>(
@@ -144,7 +145,7 @@ void compiled_plan::load_code(cudnnHandle_t library) {
   if (good && recorded != nullptr) (void)cudaGraphInstantiate(&ready, recorded, 0);
   const owned<cudaGraphExec_t> whole(ready);
   (void)cudnnSetStream(library, nullptr);
-  (void)cudaGetLastError();  // of no request
+  (void)cudaGetLastError();  // not the error of a request
 }
 
 }  // namespace troupe::cuda

@@ -13,27 +13,28 @@
 
 namespace troupe::cuda {
 
-/// A plan that this context can run. Any thread may, with a handle of its own.
+/// A plan that this context can run. Any thread may run it, with its own handle.
 class compiled_plan {
  public:
-  /// Loads it, which takes tens of milliseconds, on whatever thread. \errors those of cuDNN for an
-  /// image that is of another version or device
+  /// Loads the plan on the calling thread, which takes tens of milliseconds. \errors those of cuDNN
+  /// if the image is for another version or device
   [[nodiscard]] static result<std::unique_ptr<compiled_plan>> load(cudnnHandle_t library,
                                                                    plan_image image);
 
-  /// Of frontend and cuDNN together.
+  /// The workspace of the frontend and of cuDNN together.
   [[nodiscard]] std::size_t workspace_bytes() const noexcept { return workspace_bytes_; }
   [[nodiscard]] std::int64_t alternative() const noexcept { return image_.alternative; }
-  /// Without cuDNN's own form.
+  /// The image without cuDNN's own form.
   [[nodiscard]] const plan_image& image() const noexcept { return image_; }
   [[nodiscard]] const std::string& engine() const noexcept { return image_.engine; }
 
-  /// Enqueues it on the stream of `library`; `operands[i]` is the address of operand i + 1.
+  /// Enqueues the plan on the stream of `library`; `operands[i]` is the address of operand i + 1.
   [[nodiscard]] result<void> run(cudnnHandle_t library, std::span<std::byte* const> operands,
                                  std::byte* workspace, cudaStream_t stream);
 
-  /// Has the driver load its kernels, which otherwise the first run does: by a run that is recorded
-  /// and never launched. Changes the stream of `library`. What fails here is for a run to say.
+  /// Makes the driver load the plan's kernels now rather than in the first run: records a run and
+  /// never launches it. Changes the stream of `library`. Errors are ignored; the first real run
+  /// reports them.
   void load_code(cudnnHandle_t library);
 
  private:

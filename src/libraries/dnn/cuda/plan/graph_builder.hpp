@@ -11,12 +11,12 @@
 
 namespace troupe::cuda::graphs {
 
-/// Has cuDNN make plans for a graph, best first: one, or as many as are to be timed. Takes from a
-/// fraction of a second to seconds, and compiles; so on a thread of its own, with a handle of its
-/// own. \errors `unsupported` with cuDNN's words where it has no engine; `out_of_memory`
+/// Lets cuDNN make plans for a graph, best first: one, or as many as are to be timed. It compiles,
+/// for a fraction of a second up to seconds, so call it on a separate thread with its own handle.
+/// \errors `unsupported` with cuDNN's message if it has no engine; `out_of_memory`
 [[nodiscard]] result<std::vector<plan_image>> build(cudnnHandle_t library, const description& what);
 
-/// Of the frontend's that plans are made with: a part of what a plan is good for.
+/// The version of the frontend that makes plans. A plan is valid for this version only.
 [[nodiscard]] int frontend_version() noexcept;
 
 }  // namespace troupe::cuda::graphs

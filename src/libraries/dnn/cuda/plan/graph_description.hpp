@@ -8,24 +8,24 @@
 #include <variant>
 #include <vector>
 
-/// What a plan computes, in words of our own: cuDNN's frontend, which makes plans, is included by
-/// one source only.
+/// Describes the computation of a plan in Troupe's own types, so that only one source includes
+/// cuDNN's frontend.
 namespace troupe::cuda::graphs {
 
-/// A tensor of a graph. What only goes from one node to another has no memory.
+/// A tensor of a graph. Intermediate values have no memory.
 struct tensor {
-  /// By which an executor names its address: from 1, without gaps. 0 for one without memory.
+  /// The number by which an executor gives its address: from 1, without gaps. 0: it has no memory.
   std::int64_t operand = 0;
   dtype type{};
   std::vector<std::int64_t> extents;
   std::vector<std::int64_t> strides;
-  std::int64_t alignment = 16;  ///< of its address, bytes
-  /// A number in host memory, which is read when the plan is enqueued.
+  std::int64_t alignment = 16;  ///< the address, in bytes
+  /// True for a number in host memory. It is read when the plan is enqueued.
   bool by_value = false;
-  int ragged_offset = -1;  ///< the tensor with the offset of each batch's rows; -1: none
+  int ragged_offset = -1;  ///< the tensor with the offset of each batch's rows; −1: none
 };
 
-/// The place of a tensor in `description::tensors`; -1 for none.
+/// The index of a tensor in `description::tensors`; −1: none.
 using place = int;
 
 struct convolution {
@@ -40,7 +40,7 @@ struct convolution {
   std::vector<std::int64_t> dilation;
 };
 
-/// [..., m, k] · [..., k, n]; an extent of 1 before these is broadcast.
+/// [..., m, k] · [..., k, n]. Dimensions of extent 1 before the matrices are broadcast.
 struct matmul {
   place first = -1;
   place second = -1;
@@ -78,9 +78,9 @@ struct pointwise {
   place first = -1;
   place second = -1;
   place result = -1;
-  std::optional<float> upper{};      ///< of relu
-  std::optional<float> slope{};      ///< of relu, below 0
-  std::optional<float> elu_alpha{};  ///< of elu
+  std::optional<float> upper{};      ///< relu only
+  std::optional<float> slope{};      ///< relu only, below 0
+  std::optional<float> elu_alpha{};  ///< elu only
 };
 
 /// Scaled dot-product attention, forward (`o`, `stats`) or backward (`dq`, `dk`, `dv`).
@@ -98,10 +98,10 @@ struct attention {
   float dropout = 0;
   bool alibi = false;
   bool bottom_right = false;                       ///< the diagonal ends in the last row and column
-  std::int64_t left = -1;                          ///< keys before the diagonal's; -1: all
-  std::int64_t right = -1;                         ///< keys behind the diagonal's; -1: all
-  std::int64_t most_kv = 0;                        ///< of paged keys
-  std::int64_t most_q_rows = 0, most_kv_rows = 0;  ///< of ragged ones, backward; 0: unknown
+  std::int64_t left = -1;                          ///< keys before the diagonal's; −1: all
+  std::int64_t right = -1;                         ///< keys behind the diagonal's; −1: all
+  std::int64_t most_kv = 0;                        ///< paged keys only
+  std::int64_t most_q_rows = 0, most_kv_rows = 0;  ///< ragged rows, backward; 0: unknown
 };
 
 using node = std::variant<convolution, matmul, pointwise, attention>;
@@ -112,11 +112,13 @@ struct description {
   dtype intermediate = dtype::f32;
   dtype compute = dtype::f32;
   bool deterministic = false;
-  /// No engine that rounds f32 before it multiplies.
+  /// Excludes engines that round f32 before they multiply.
   bool full_precision = false;
-  /// Engines from cuDNN's fixed list, none that its heuristics propose.
+  /// Uses engines from cuDNN's fixed list only, not those that its heuristics propose.
   bool without_heuristics = false;
-  /// Time so many of the engines that cuDNN proposes, and take the fastest; 0: take the first.
+  /// The numbers of engines that no plan has.
+  std::vector<std::int64_t> barred_engines;
+  /// Times this many of the engines that cuDNN proposes and takes the fastest; 0: takes the first.
   int timed = 0;
 };
 

@@ -19,7 +19,7 @@ class words_mixed {
   template <class T>
     requires std::integral<T> || std::is_enum_v<T>
   void one(T word) noexcept {
-    constexpr std::uint64_t odd = 0x9e3779b97f4a7c15;  // the golden ratio: it spreads low bits
+    constexpr std::uint64_t odd = 0x9e3779b97f4a7c15;  // the golden ratio spreads low bits
     mixed_ = std::rotl(mixed_ ^ static_cast<std::uint64_t>(word), 29) * odd;
   }
   void one(float word) noexcept { one(std::bit_cast<std::uint32_t>(word)); }
@@ -33,7 +33,7 @@ class words_mixed {
   std::uint64_t mixed_ = 1;
 };
 
-// A structured binding names all fields: one more does not compile before it is added here.
+// A structured binding names all fields, so a new field does not compile until it is added here.
 struct each_field {
   words_mixed& to;
 
@@ -69,11 +69,11 @@ struct each_field {
 
 std::uint64_t fingerprint(const description& graph) noexcept {
   const auto& [tensors, nodes, intermediate, compute, deterministic, full_precision,
-               without_heuristics, timed] = graph;
+               without_heuristics, barred_engines, timed] = graph;
   words_mixed all;
   const each_field add{all};
   all.add(tensors.size(), nodes.size(), intermediate, compute, deterministic, full_precision,
-          without_heuristics, timed);
+          without_heuristics, barred_engines, timed);
   for (const tensor& t : tensors)
     add(t);
   for (const node& n : nodes) {

@@ -6,8 +6,7 @@
 
 namespace troupe::cuda::graphs {
 
-/// A number that changes with any field of the graph: a plan is good for the graph that it was made
-/// of, and for no other.
+/// A hash of all fields of the graph. A plan is valid only for the graph that it was made of.
 [[nodiscard]] std::uint64_t fingerprint(const description& graph) noexcept;
 
 }  // namespace troupe::cuda::graphs

@@ -8,10 +8,10 @@
 #include <span>
 #include <vector>
 
-/// Where operands lie, as plans are told of it.
+/// The layout of operands in the form in which plans are told of it.
 namespace troupe::cuda {
 
-/// The address unit, in bytes, that most of cuDNN's engines want.
+/// The alignment of addresses, in bytes, that most of cuDNN's engines need.
 inline constexpr std::int64_t well_aligned = 16;
 
 /// The largest power of two that the address is a multiple of, at most `well_aligned`.
@@ -20,7 +20,7 @@ inline constexpr std::int64_t well_aligned = 16;
   return static_cast<std::int64_t>(address & (~address + 1));
 }
 
-/// Of a dense tensor in row-major order.
+/// The strides of a dense tensor in row-major order.
 [[nodiscard]] inline std::vector<std::int64_t> packed_strides(
     std::span<const std::int64_t> extents) {
   std::vector<std::int64_t> strides(extents.size());
@@ -32,7 +32,7 @@ inline constexpr std::int64_t well_aligned = 16;
   return strides;
 }
 
-/// Of a dense tensor.
+/// The size of a dense tensor.
 [[nodiscard]] inline std::int64_t bytes_of(const shape& extents, dtype type) noexcept {
   std::int64_t count = size_of(type);
   for (const std::int64_t extent : extents.extents())
@@ -40,7 +40,7 @@ inline constexpr std::int64_t well_aligned = 16;
   return count;
 }
 
-/// Adds its type and layout to a key; what is not there is a word of its own.
+/// Appends the type and layout of a tensor to a key. An absent tensor has a distinct word.
 inline void write_layout(plan_words& key, const any_tensor& t) {
   key.push_back(t.null() ? -1 : static_cast<std::int64_t>(t.type()));
   if (t.null()) return;

@@ -17,7 +17,7 @@ namespace {
 
 constexpr char attachment_key = 0;
 
-// Source: cudnn_graph_v9.h, cudnnStatus_t: thousands are categories.
+// Source: cudnn_graph_v9.h, cudnnStatus_t: the thousands are categories.
 errc kind_of(cudnnStatus_t status) noexcept {
   constexpr int host_allocation = 4003;
   constexpr int device_allocation = 4004;
@@ -28,7 +28,7 @@ errc kind_of(cudnnStatus_t status) noexcept {
   return number / 1000 == 3 ? errc::unsupported : errc::library_error;
 }
 
-/// The folders that parts of cuDNN have been loaded from.
+/// The folders from which parts of cuDNN have been loaded.
 std::vector<std::string> folders_of_cudnn() {
   std::vector<std::string> found;
   ::dl_iterate_phdr(
@@ -45,7 +45,7 @@ std::vector<std::string> folders_of_cudnn() {
   return found;
 }
 
-// They call each other without asking for a version.
+// The parts of cuDNN call each other without checking versions.
 result<void> check_folders() {
   const std::vector<std::string> folders = folders_of_cudnn();
   if (folders.size() <= 1) return {};
@@ -89,7 +89,7 @@ result<int> compute_capability() {
 result<cudnn_handle> cudnn_handle::make() {
   cudnnHandle_t handle = nullptr;
   if (auto made = check(cudnnCreate(&handle), "cudnnCreate"); !made) {
-    // What cuDNN then calls "not initialized" is memory that it did not get.
+    // Here cuDNN reports a failed allocation as "not initialized".
     if (made.error().vendor_code == CUDNN_STATUS_NOT_INITIALIZED) {
       made.error().code = errc::out_of_memory;
     }

@@ -11,18 +11,18 @@
 
 namespace troupe::cuda {
 
-/// The error for a status, with its name, cuDNN's own words and the call; success for success.
-/// Where `stream` says that the context is lost, that is the error, whatever cuDNN called it.
+/// Converts a status to success or to an error with its name, cuDNN's message and the call. If
+/// `stream` reports that the context is lost, that is the error, whatever cuDNN reports.
 [[nodiscard]] result<void> check(cudnnStatus_t status, std::string_view call,
                                  cudaStream_t stream = nullptr);
 
-/// 10 · major + minor, of the current context's device.
+/// 10 · major + minor of the current context's device.
 [[nodiscard]] result<int> compute_capability();
 
-/// cuDNN in the current context, for one thread.
+/// A cuDNN handle of the current context, for one thread.
 class cudnn_handle {
  public:
-  /// \errors `version_mismatch` where parts of cuDNN were loaded from different folders;
+  /// \errors `version_mismatch` if parts of cuDNN were loaded from different folders;
   /// `out_of_memory`, `library_error`
   [[nodiscard]] static result<cudnn_handle> make();
 
@@ -37,7 +37,7 @@ class cudnn_handle {
   std::unique_ptr<std::remove_pointer_t<cudnnHandle_t>, destroy> handle_;
 };
 
-/// The handle of a lane, which enqueues on the lane's stream; made when the lane first needs it.
+/// The handle of a lane, which enqueues on the lane's stream. It is made when it is first needed.
 [[nodiscard]] result<cudnnHandle_t> cudnn_of(lane& where);
 
 /// A descriptor of cuDNN's backend.

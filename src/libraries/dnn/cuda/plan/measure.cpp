@@ -23,7 +23,7 @@ std::int64_t bytes_of(const graphs::tensor& t) noexcept {
   return (last + 1) * size_of(t.type);
 }
 
-/// Memory for all operands, in the order of a stream.
+/// Memory for all operands, allocated in stream order.
 class scratch {
  public:
   explicit scratch(cudaStream_t stream) noexcept : stream_(stream) {}
@@ -46,7 +46,7 @@ class scratch {
   std::byte* memory_ = nullptr;
 };
 
-/// Times plans of one graph.
+/// Times the plans of one graph.
 class timing {
  public:
   [[nodiscard]] static result<std::unique_ptr<timing>> make(cudnnHandle_t library,
@@ -86,10 +86,10 @@ class timing {
   timing(const timing&) = delete;
   timing& operator=(const timing&) = delete;
 
-  /// The least of several runs, in ms.
+  /// The shortest of several runs, in ms.
   [[nodiscard]] result<float> of(compiled_plan& plan) {
     float least = std::numeric_limits<float>::max();
-    for (int i = 0; i <= rounds; ++i) {  // the first loads code
+    for (int i = 0; i <= rounds; ++i) {  // the first run loads code
       TRY(check(cudaEventRecord(before_.get(), stream_.get()), "cudaEventRecord"));
       TRY(plan.run(library_, operands_, workspace_, stream_.get()));
       TRY(check(cudaEventRecord(after_.get(), stream_.get()), "cudaEventRecord"));
@@ -149,7 +149,7 @@ result<chosen_plan> fastest_of(cudnnHandle_t library, const graphs::description&
   }
   if (loaded.empty()) return why;
   if (loaded.size() == 1) return std::move(loaded.front());
-  // What cannot be measured is taken as cuDNN has put it, the best first.
+  // If timing fails, keep cuDNN's order, which puts the best plan first.
   std::size_t best = 0;
   float least = std::numeric_limits<float>::max();
   if (auto times = timing::make(library, what, workspace_bytes)) {

@@ -18,13 +18,12 @@ struct chosen_plan {
   std::vector<std::byte> bytes;
 };
 
-/// True where the plan is one of these graphs, and leaves none of its operands.
+/// True if the plan is for one of these graphs and stays within its operands.
 [[nodiscard]] bool fits(const compiled_plan& plan, std::span<const graphs::description> graphs);
 
-/// Loads the image, or of several the one whose plan is fastest on operands of zeros, in a stream
-/// and memory of its own; beside whatever else the device does meanwhile. One that does not run is
-/// not the fastest. Waits.
-/// \errors why none can be loaded
+/// Loads the image, or the one of several whose plan is fastest on operands of zeros. It uses its
+/// own stream and memory; the device may do other work meanwhile. A plan that does not run is never
+/// the fastest. Waits for the result. \errors the reason why none can be loaded
 [[nodiscard]] result<chosen_plan> fastest_of(cudnnHandle_t library, const graphs::description& what,
                                              std::vector<plan_image> images);
 

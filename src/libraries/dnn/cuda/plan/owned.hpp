@@ -7,7 +7,7 @@
 
 namespace troupe::cuda {
 
-/// Ends what CUDA made.
+/// Destroys objects of CUDA.
 struct end_native {
   void operator()(cudaStream_t one) const noexcept { (void)cudaStreamDestroy(one); }
   void operator()(cudaEvent_t one) const noexcept { (void)cudaEventDestroy(one); }

@@ -9,15 +9,15 @@
 
 namespace troupe::cuda {
 
-/// A compiled plan as bytes: cuDNN's own form of it, and what the frontend does around it. Good for
-/// one version of cuDNN and one architecture.
+/// A compiled plan as bytes: cuDNN's own form of it, and the frontend's work around it. It is valid
+/// for one version of cuDNN and one architecture.
 struct plan_image {
-  /// Where cuDNN finds a tensor: by its number in the plan.
+  /// The memory of a tensor, which cuDNN looks up by the tensor's number in the plan.
   struct binding {
     enum class kind : std::uint8_t {
-      operand,    ///< an address of the request's, `at` bytes in
-      constant,   ///< a number, which `constant` holds
-      workspace,  ///< in the frontend's part of the workspace, `at` bytes in
+      operand,    ///< an address from the request, plus `at` bytes
+      constant,   ///< the number in `constant`
+      workspace,  ///< `at` bytes into the frontend's part of the workspace
     };
     std::int64_t uid = 0;
     kind what{};
@@ -25,10 +25,10 @@ struct plan_image {
     std::int64_t at = 0;
     std::uint64_t constant = 0;
   };
-  /// What the workspace has to hold when the plan begins.
+  /// Initial content of a part of the workspace.
   struct preset {
     std::int64_t at = 0;
-    std::int64_t bytes = 0;     ///< of zeros, where there are no values
+    std::int64_t bytes = 0;     ///< zeros, if there are no values
     std::vector<float> values;  ///< instead of zeros
   };
 
@@ -39,17 +39,17 @@ struct plan_image {
   std::vector<preset> presets;
   std::int64_t frontend_workspace_bytes = 0;  ///< before cuDNN's own
   std::string engine;                         ///< its name, for people
-  std::int64_t alternative = 0;               ///< which of the executor's graphs this is a plan of
-  std::uint64_t graph = 0;                    ///< that graph's fingerprint
+  std::int64_t alternative = 0;  ///< the index of the executor's graph that this plan computes
+  std::uint64_t graph = 0;       ///< that graph's fingerprint
 
-  /// False where something would lie outside of the frontend's workspace, or has a place that
-  /// cannot be. How much a tensor takes from its place on is cuDNN's to know.
+  /// False if a binding or preset is outside of the frontend's workspace, or is malformed. The size
+  /// of a tensor is not checked: only cuDNN knows it.
   [[nodiscard]] bool lies_within_workspace() const noexcept;
-  /// The same, and outside of the operands, the bytes of which these are.
+  /// The same, and checks bindings to operands against the sizes of these.
   [[nodiscard]] bool lies_within(std::span<const std::int64_t> operand_bytes) const noexcept;
 
   [[nodiscard]] std::vector<std::byte> to_bytes() const;
-  /// Nothing for bytes that are no image, or one that leaves its workspace.
+  /// Returns nothing if the bytes are not an image, or if it exceeds its workspace.
   [[nodiscard]] static std::optional<plan_image> from_bytes(std::span<const std::byte> bytes);
 };
 

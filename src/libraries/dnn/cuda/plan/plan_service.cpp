@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 
 // Give up on a plan after this time.
 constexpr auto longest_build = 120s;
-// Of what is loaded ahead, so that a request that asks for something else waits for little.
+// The longest wait for news of kept blobs, so that the thread stops or turns to other blobs soon.
 constexpr auto between_looks = 100ms;
 
 std::int64_t now_ns() noexcept {
@@ -30,7 +30,7 @@ std::int64_t now_ns() noexcept {
       .count();
 }
 
-/// What a plan's bytes are good for.
+/// Identifies the machine and versions for which a plan's bytes are valid.
 result<std::string> identity_of_machine() {
   int device = 0;
   int driver = 0;
@@ -45,7 +45,8 @@ result<std::string> identity_of_machine() {
       properties.multiProcessorCount, properties.major, properties.minor);
 }
 
-/// The services of this process, by device. Their threads end with it, before what these use does.
+/// The services of this process, by device. Their threads end with this object, before anything
+/// that they use is destroyed.
 struct all_services : per_context<plan_service, int> {
   ~all_services() {
     visit([](plan_service& one) { one.stop(); });
@@ -55,7 +56,7 @@ struct all_services : per_context<plan_service, int> {
 }  // namespace
 
 std::size_t plan_words_hash::operator()(const plan_words& words) const noexcept {
-  constexpr std::uint64_t odd = 0x9e3779b97f4a7c15;  // the golden ratio: it spreads low bits
+  constexpr std::uint64_t odd = 0x9e3779b97f4a7c15;  // the golden ratio spreads low bits
   std::uint64_t mixed = words.size();
   for (const std::int64_t word : words)
     mixed = std::rotl(mixed * odd, 29) ^ static_cast<std::uint64_t>(word);
@@ -136,7 +137,7 @@ result<std::shared_ptr<compiled_plan>> plan_service::wait(const plan_words& key,
     case ready:
       return entry.plan;
     case failed:
-      // What was no more than a lack of memory may be there the next time.
+      // Only `unsupported` is final. Memory may be available the next time.
       if (entry.failure.code != errc::unsupported) plans_.erase(key);
       return entry.failure;
     case pending:
@@ -153,7 +154,7 @@ void plan_service::load_ahead(std::shared_ptr<kept_blobs> blobs) {
   if (watched_ == blobs) return;
   const bool first = !watched_;
   watched_ = blobs;
-  if (!first) return;  // that of a worker before it in the same process: its thread looks here
+  if (!first) return;  // an earlier worker of this process has one: its thread looks here
   threads_.emplace_back([this](const std::stop_token& stop) {
     while (!stop.stop_requested()) {
       std::shared_ptr<kept_blobs> now;
@@ -173,7 +174,7 @@ plan_counts plan_service::counts() {
   return now;
 }
 
-// Until other blobs are to be watched.
+// Runs until it is told to watch other blobs.
 void plan_service::watch(const std::stop_token& stop, const std::shared_ptr<kept_blobs>& blobs) {
   std::vector<bool> seen(blobs->places());
   for (;;) {
@@ -198,7 +199,7 @@ void plan_service::take_ahead(kept_blobs::blob found, const std::shared_ptr<kept
   if (found.key.size() <= name.size() ||
       !std::ranges::equal(name, std::span(found.key).first(name.size())) ||
       (found.key.size() - name.size()) % sizeof(std::int64_t) != 0) {
-    return;  // another library's, or another machine's
+    return;  // for another library or another machine
   }
   plan_words key((found.key.size() - name.size()) / sizeof(std::int64_t));
   std::memcpy(key.data(), found.key.data() + name.size(), found.key.size() - name.size());
@@ -221,7 +222,7 @@ void plan_service::take_ahead(kept_blobs::blob found, const std::shared_ptr<kept
 
 void plan_service::work(const std::stop_token& stop) {
   (void)cudaSetDevice(device_);  // the primary context, which is the worker's
-  // Made with the first plan, and never destroyed, as nothing of the context is.
+  // Made with the first plan. It is never destroyed, like everything of the context.
   std::shared_ptr<cudnn_handle> library;
   for (;;) {
     job j;
@@ -258,7 +259,7 @@ void plan_service::work(const std::stop_token& stop) {
     }
     finish(j, std::move(outcome));
   }
-  // At the process's end the driver may be gone already.
+  // At process exit the driver may be unloaded already.
   static std::vector<std::shared_ptr<cudnn_handle>>& left_behind =
       *new std::vector<std::shared_ptr<cudnn_handle>>;  // NOLINT(cppcoreguidelines-owning-memory)
   const std::lock_guard lock(mutex_);
@@ -362,7 +363,7 @@ void plan_service::finish(const job& j, result<std::shared_ptr<compiled_plan>> o
       j.entry->plan = *std::move(outcome);
     } else {
       j.entry->failure = std::move(outcome).error();
-      // A request that asks for it has it built.
+      // A request that asks for the plan will build it.
       if (j.graphs.empty()) plans_.erase(j.key);
     }
     j.entry->now.store(j.entry->plan ? plan_entry::state::ready : plan_entry::state::failed,

@@ -21,58 +21,56 @@
 
 namespace troupe::cuda {
 
-/// All that a plan depends on, but for the machine and the library's version.
+/// Everything that selects a plan, except the machine and the library's version.
 using plan_words = std::vector<std::int64_t>;
 
 struct plan_words_hash {
   [[nodiscard]] std::size_t operator()(const plan_words& words) const noexcept;
 };
 
-/// A plan that is there, or is being made, or cannot be.
+/// A plan that is ready, pending or impossible.
 struct plan_entry {
   enum class state : std::uint8_t { pending, ready, failed };
 
-  std::atomic<state> now{state::pending};  ///< release: the other is complete
+  std::atomic<state> now{state::pending};  ///< release: all other members are complete
   std::shared_ptr<compiled_plan> plan;
   error failure;
-  std::atomic<std::int64_t> begun_ns{0};  ///< when a thread took it up
-  bool only_loaded = false;               ///< nobody has asked for it: if it fails, it may be built
-  /// Whether it was compared with the graphs that it is for, which what is loaded ahead is only
-  /// when a request brings them.
+  std::atomic<std::int64_t> begun_ns{0};  ///< when a thread began with it
+  bool only_loaded = false;  ///< no request has asked for it: if it fails, it may be built
+  /// True once the plan has been compared with its graphs. Plans that are loaded ahead are compared
+  /// when a request brings the graphs.
   std::atomic<bool> compared{true};
 };
 
-/// How plans came about, since the context was made.
+/// Statistics of plans since the context was made.
 struct plan_counts {
   std::int64_t built = 0;     ///< compiled by cuDNN
   std::int64_t restored = 0;  ///< from bytes, because a request asked for them
-  std::int64_t ahead = 0;     ///< from bytes, before a request asked for them
-  std::int64_t damaged = 0;   ///< bytes that were no good
+  std::int64_t ahead = 0;     ///< from bytes, before any request asked for them
+  std::int64_t damaged = 0;   ///< bytes that were damaged
   std::int64_t failed = 0;    ///< cuDNN had no engine
-  std::int64_t kept = 0;      ///< plans that are there now
-  std::int64_t pending = 0;   ///< being made, or waiting for that
+  std::int64_t kept = 0;      ///< plans in the cache now
+  std::int64_t pending = 0;   ///< being made or queued
 };
 
-/// The plans of a context. They are made on threads of its own, first from the bytes that an
-/// earlier worker has left (`kept_blobs`), else by cuDNN, and then their bytes are left to the next
-/// one.
+/// The plans of a context. Its own threads make them: first from the bytes that an earlier worker
+/// has left (`kept_blobs`), otherwise by cuDNN. New plans' bytes are left for the next worker.
 ///
-/// Where there are blobs, those that any worker of the device publishes are loaded ahead, as far as
+/// If there are blobs, it loads ahead the plans that any worker of the device publishes, while
 /// there is room.
 class plan_service {
  public:
   static constexpr std::size_t most_plans = 256;
 
-  /// That of the current context, for as long as the process lives.
+  /// The service of the current context. It lives as long as the process.
   [[nodiscard]] static result<plan_service*> of_current_context();
 
   plan_service(const plan_service&) = delete;
   plan_service& operator=(const plan_service&) = delete;
   ~plan_service();
 
-  /// True when it is decided whether there is a plan of that key, or that took too long. If nobody
-  /// has asked for it, it begins to be made, from the first of the graphs that cuDNN has an engine
-  /// for; `graphs()` says which.
+  /// True once the plan of this key exists or has failed, or after a time limit. The first request
+  /// for a key starts to make its plan, from the first of `graphs()` for which cuDNN has an engine.
   template <class Graphs>
   [[nodiscard]] bool prepare(const plan_words& key, const std::shared_ptr<kept_blobs>& blobs,
                              Graphs&& graphs) {
@@ -80,8 +78,8 @@ class plan_service {
     if (!entry) entry = start(key, graphs(), blobs);
     return is_decided(*entry);
   }
-  /// The plan; waits for it where it was not prepared, or dropped since then. \errors why there is
-  /// none, which is not tried again if that was `unsupported`
+  /// Returns the plan. Waits if it was not prepared, or has been dropped. \errors the reason why
+  /// there is no plan; `unsupported` is final, anything else is tried again
   template <class Graphs>
   [[nodiscard]] result<std::shared_ptr<compiled_plan>> find(
       const plan_words& key, const std::shared_ptr<kept_blobs>& blobs, Graphs&& graphs) {
@@ -94,8 +92,8 @@ class plan_service {
     }
   }
 
-  /// The plan if it is there; null while it is made, and where there is none. If nobody has asked
-  /// for it, it begins to be made.
+  /// Returns the plan if it is ready, otherwise null. The first request for a key starts to make
+  /// its plan.
   template <class Graphs>
   [[nodiscard]] std::shared_ptr<compiled_plan> find_ready(const plan_words& key,
                                                           const std::shared_ptr<kept_blobs>& blobs,
@@ -107,11 +105,11 @@ class plan_service {
     return ready ? entry->plan : nullptr;
   }
 
-  /// Loads what is kept, and what will be, from here on. Once for all.
+  /// Loads all kept plans, and those that are kept from here on. Repeated calls do nothing.
   void load_ahead(std::shared_ptr<kept_blobs> blobs);
 
   [[nodiscard]] plan_counts counts();
-  /// Ends its threads, once what they are at has ended.
+  /// Ends the threads after their current work.
   void stop() noexcept;
 
  private:
@@ -121,7 +119,7 @@ class plan_service {
   [[nodiscard]] result<std::shared_ptr<compiled_plan>> wait(const plan_words& key,
                                                             const plan_entry& entry);
   [[nodiscard]] static bool is_decided(const plan_entry& entry) noexcept;
-  /// False for a plan that does not fit the graphs: it is dropped.
+  /// Returns false, and drops the plan, if it does not match the graphs.
   [[nodiscard]] bool compare(const plan_words& key, const std::shared_ptr<plan_entry>& entry,
                              std::span<const graphs::description> graphs,
                              const std::shared_ptr<kept_blobs>& blobs);
@@ -129,10 +127,10 @@ class plan_service {
   struct job {
     plan_words key;
     std::shared_ptr<plan_entry> entry;
-    std::vector<graphs::description> graphs;  ///< none: only to be loaded
+    std::vector<graphs::description> graphs;  ///< empty: load only, never build
     std::shared_ptr<kept_blobs> blobs;
-    std::vector<std::byte> image;  ///< of one that is loaded ahead
-    work_owner owner;              ///< who has asked first
+    std::vector<std::byte> image;  ///< only if it is loaded ahead
+    work_owner owner;              ///< the owner of the first request for it
   };
 
   plan_service(int device, std::string identity);
@@ -142,7 +140,8 @@ class plan_service {
   void take_ahead(kept_blobs::blob found, const std::shared_ptr<kept_blobs>& blobs);
   [[nodiscard]] result<std::shared_ptr<compiled_plan>> make(cudnnHandle_t library, const job& j);
   [[nodiscard]] std::shared_ptr<compiled_plan> share(std::unique_ptr<compiled_plan> plan);
-  /// Null where they are no good: then they are dropped, as those are that end a worker here.
+  /// Returns null if the bytes are invalid. Such bytes are dropped, and also those that end a
+  /// worker here.
   [[nodiscard]] std::shared_ptr<compiled_plan> restore(cudnnHandle_t library, const job& j,
                                                        std::span<const std::byte> name,
                                                        std::span<const std::byte> bytes);
@@ -150,7 +149,7 @@ class plan_service {
   [[nodiscard]] std::vector<std::byte> name_of(const plan_words& key) const;
 
   int device_;
-  std::string identity_;  ///< of device, driver and library: the beginning of each blob's key
+  std::string identity_;  ///< device, driver and library: the prefix of each blob's key
 
   std::mutex mutex_;
   std::condition_variable_any work_there_;
@@ -160,11 +159,11 @@ class plan_service {
   std::deque<job> ahead_;
   std::shared_ptr<kept_blobs> watched_;
   plan_counts counts_;
-  // What nobody uses any more. Its code may still run, and is unloaded only then: that is for a
-  // thread of this service to wait for.
+  // Plans without users. Unloading a plan waits for its running code, so a thread of this service
+  // does it.
   std::mutex dropped_mutex_;
   std::vector<std::unique_ptr<compiled_plan>> dropped_;
-  std::vector<std::jthread> threads_;  // last: they use the others
+  std::vector<std::jthread> threads_;  // last: they use the other members
 };
 
 }  // namespace troupe::cuda

@@ -11,7 +11,7 @@ namespace {
 
 using elementwise::value;
 
-// What runs functions. Set once, while the plugin is loaded.
+// The operation that maps elements. Set once, while the plugin is loaded.
 operation_of<elementwise::map> run_map;
 const plugin_operations finds_map([](operation_table& table) { run_map.find_in(table); });
 

@@ -4,17 +4,17 @@
 
 #include <troupe/elementwise/map.hpp>
 
-/// What is done with operands before a plan, and with results after it.
+/// Prepares operands for a plan, and finishes its results.
 namespace troupe::cuda {
 
-/// Runs a function of elements as a part of another request.
+/// Runs an elementwise function as a part of another request.
 [[nodiscard]] result<void> enqueue_map(const elementwise::map& r, lane& where);
 
-/// to = from, with conversion, any strides.
+/// to = from, with conversion; any strides.
 [[nodiscard]] result<void> enqueue_copied(const any_tensor& from, const any_tensor& to,
                                           lane& where);
 
-/// to = from, with 0 in the place of infinities.
+/// to = from, with infinities replaced by 0.
 [[nodiscard]] result<void> enqueue_finite(const any_tensor& from, const any_tensor& to,
                                           lane& where);
 

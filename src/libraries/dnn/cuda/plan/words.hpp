@@ -9,8 +9,8 @@
 
 namespace troupe::cuda {
 
-/// Enqueues a store of these words, which are read before it returns: unlike a copy from the host's
-/// memory it never waits for the stream.
+/// Enqueues a store of these words, which are read before it returns. Unlike a copy from host
+/// memory, it never waits for the stream.
 [[nodiscard]] cudaError_t enqueue_words(std::span<const std::uint32_t> words, std::byte* to,
                                         cudaStream_t stream);
 

@@ -64,7 +64,7 @@ result<void> chain::add(std::int64_t first_layer, std::int64_t count, stacks& fr
   return {};
 }
 
-// Whether cuDNN has an algorithm for these sizes is said here only.
+// Only this call shows whether cuDNN has an algorithm for these sizes.
 result<void> chain::take_stack(link& l, const stack_key& key, stacks& from) const {
   l.layers = TRY(from.find(key));
   return check(cudnnGetRNNTempSpaceSizes(library_, l.layers->native.get(), mode(), l.x.get(),

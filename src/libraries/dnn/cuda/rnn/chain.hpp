@@ -10,7 +10,7 @@
 
 namespace troupe::cuda::rnn {
 
-/// A run of bytes of the weights, ours and cuDNN's.
+/// A contiguous run of the weights, in Troupe's layout and in cuDNN's.
 struct weight_run {
   std::size_t ours = 0;
   std::size_t theirs = 0;
@@ -28,18 +28,19 @@ struct link {
   tensor_descriptor c;
   std::size_t workspace_bytes = 0;
   std::size_t reserve_bytes = 0;
-  // Within the reserve; of all but the last, y and what dropout leaves of it lie there too.
+  // Positions in the reserve. For every call but the last, the reserve also holds y and its copy
+  // after dropout.
   std::size_t reserve_at = 0;
   std::size_t y_at = 0;
   std::size_t dropped_at = 0;
   std::vector<weight_run> weights;
 };
 
-/// The calls of a request, from the lowest layer up: one for all layers, or where something is
-/// dropped between them, one for each.
+/// The calls of a request, from the lowest layer up: one call for all layers, or with dropout
+/// between layers, one call for each.
 class chain {
  public:
-  /// `whole`: every sequence has every step, for which there is another algorithm.
+  /// `whole`: every sequence has every step; cuDNN has another algorithm for this.
   [[nodiscard]] static result<chain> make(const dnn::rnn_network& network, const dnn::rnn_shape& s,
                                           dtype type, const std::vector<std::int64_t>& lengths,
                                           bool whole, bool lies_time_first, bool training,
@@ -50,27 +51,27 @@ class chain {
   [[nodiscard]] cudnnForwardMode_t mode() const noexcept {
     return training_ ? CUDNN_FWD_MODE_TRAINING : CUDNN_FWD_MODE_INFERENCE;
   }
-  /// Of all calls.
+  /// The reserve of all calls.
   [[nodiscard]] std::size_t reserve_bytes() const noexcept { return reserve_.bytes(); }
-  /// The largest of any.
+  /// The largest workspace of any call.
   [[nodiscard]] std::size_t workspace_bytes() const noexcept { return workspace_; }
-  /// Bytes of what lies between two layers.
+  /// The size of the values between two layers.
   [[nodiscard]] std::size_t joint_bytes() const noexcept { return joint_; }
-  /// Of a state h (or c) of all layers and directions below this one.
+  /// The size of a state h (or c) of all layers and directions below this call.
   [[nodiscard]] std::size_t states_before(const link& l, bool cell_state) const noexcept {
     return static_cast<std::size_t>(l.first_layer * s_.directions * s_.batch *
                                     (cell_state ? s_.hidden : s_.output) * size_of(type_));
   }
-  /// Enqueues to = from, dropped as between the layers of this call and of the next one.
+  /// Enqueues to = from with the dropout between this call's layers and those of the next call.
   [[nodiscard]] result<void> enqueue_drop(const link& below, const std::byte* from, std::byte* to,
                                           cudaStream_t stream) const;
-  /// cuDNN's weights of a call: ours, where they lie as it wants them, else null.
+  /// The weights of a call if Troupe's layout equals cuDNN's, otherwise null.
   [[nodiscard]] std::byte* in_place(const link& l, std::byte* ours) const noexcept;
   [[nodiscard]] result<void> gather(const link& l, const std::byte* ours, std::byte* theirs,
                                     cudaStream_t stream) const;
   [[nodiscard]] result<void> scatter(const link& l, const std::byte* theirs, std::byte* ours,
                                      cudaStream_t stream) const;
-  /// Bytes for `gather`: the most of any call.
+  /// The bytes that `gather` needs: the most of any call.
   [[nodiscard]] std::size_t weight_bytes() const noexcept { return weight_bytes_; }
 
  private:

@@ -10,7 +10,7 @@
 
 namespace troupe::cuda::rnn {
 
-/// Owns a descriptor of cuDNN's older interface.
+/// Owns a descriptor of cuDNN's older API.
 template <class Native, cudnnStatus_t (*Destroy)(Native)>
 class descriptor {
  public:
@@ -29,22 +29,22 @@ using sequence_descriptor = descriptor<cudnnRNNDataDescriptor_t, &cudnnDestroyRN
 using tensor_descriptor = descriptor<cudnnTensorDescriptor_t, &cudnnDestroyTensorDescriptor>;
 using dropout_descriptor = descriptor<cudnnDropoutDescriptor_t, &cudnnDestroyDropoutDescriptor>;
 
-/// Of a type that requests of this library have.
+/// Converts an element type; it must be one that this library's requests allow.
 [[nodiscard]] cudnnDataType_t data_type_of(dtype type) noexcept;
 
-/// Of sequences [t, b, width], which are 0 behind their ends where cuDNN writes them.
+/// Sequences [t, b, width]. cuDNN writes 0 behind the end of each.
 struct sequences {
   std::int64_t steps = 0;
   std::int64_t batch = 0;
   bool time_first = true;
-  std::vector<int> lengths{};  ///< of each sequence
+  std::vector<int> lengths{};  ///< per sequence
 };
 [[nodiscard]] result<sequence_descriptor> describe_sequences(dtype type, const sequences& s,
                                                              std::int64_t width);
-/// Of packed states [states, b, width].
+/// Describes packed states [states, b, width].
 [[nodiscard]] result<tensor_descriptor> describe_states(dtype type, std::int64_t states,
                                                         std::int64_t batch, std::int64_t width);
-/// That nothing is dropped.
+/// Describes dropout with probability 0.
 [[nodiscard]] result<dropout_descriptor> describe_no_dropout(cudnnHandle_t library);
 
 }  // namespace troupe::cuda::rnn

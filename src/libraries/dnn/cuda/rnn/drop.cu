@@ -19,7 +19,7 @@ struct computed<double> {
   using type = double;
 };
 
-// A thread for each four words.
+// One thread per four words.
 template <class T>
 __global__ void drop_numbers(dropped_sequences s, std::uint64_t threshold,
                              typename computed<T>::type factor, const T* from, T* to) {

@@ -11,22 +11,24 @@
 
 namespace troupe::cuda::rnn {
 
-/// Operands without gaps, as cuDNN takes them: aligned. Others are copied to workspace and back.
+/// Operands in the layout that cuDNN needs: dense and aligned. Others are copied to workspace and
+/// back.
 class operands {
  public:
-  /// The number of the operand. Before the workspace is there.
+  /// Returns the number of the operand. Call it before the workspace is allocated.
   std::size_t add(const any_tensor& t, use how, call_frame& c) { return add(t, how, 16, c); }
-  /// Of a reserve: cuDNN lays it out from its address on, so that a copy would be another one.
+  /// Adds a reserve. cuDNN's layout in it depends on its address, so a copy would not be
+  /// equivalent.
   std::size_t add_reserve(const any_tensor& t, use how, call_frame& c) {
     return add(t, how, 256, c);
   }
-  /// Once the frame has begun: copies what is read.
+  /// Copies the operands that are read. Call it once the frame has begun.
   [[nodiscard]] result<void> begin(cudaStream_t stream);
-  /// Adds where they lie.
+  /// Appends their addresses.
   void write(std::vector<std::uint64_t>& words) const;
-  /// Null for what is not given.
+  /// Null if the operand is not given.
   [[nodiscard]] std::byte* at(std::size_t number) const noexcept { return all_[number].address; }
-  /// Copies what was written.
+  /// Copies the operands that were written.
   [[nodiscard]] result<void> end(cudaStream_t stream) const;
 
  private:

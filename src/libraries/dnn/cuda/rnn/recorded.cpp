@@ -40,13 +40,13 @@ result<void> recorded_calls::run(call_words words,
     TRY(record(*known, enqueue));
     known->refused = !known->graph;
   }
-  // A recording has enqueued nothing, whatever has become of it.
+  // Recording enqueues nothing, whether it succeeds or not.
   return known->graph ? launch(*known) : enqueue(stream_);
 }
 
 bool recorded_calls::entry::runs() const noexcept {
   if (!launched || cudaEventQuery(launched.get()) == cudaSuccess) return false;
-  (void)cudaGetLastError();  // "not ready" is left there, for whoever looks next
+  (void)cudaGetLastError();  // clears "not ready", which is no error
   return true;
 }
 
@@ -58,14 +58,14 @@ recorded_calls::entry* recorded_calls::find(const call_words& words) {
 void recorded_calls::remember(call_words words) {
   if (entries_.size() >= most_recordings) {
     const auto oldest = std::ranges::min_element(entries_, {}, &entry::last_use);
-    if (oldest->runs()) return;  // a graph is there as long as it runs
+    if (oldest->runs()) return;  // a graph must live as long as it runs
     entries_.erase(oldest);
   }
   entries_.push_back({.words = std::move(words), .last_use = uses_});
 }
 
-// Leaves the entry without a graph where that cannot be. \errors of the library, which may still
-// have the other stream then
+// Leaves the entry without a graph if recording is not possible. \errors of the library, which may
+// still be set to the other stream then
 result<void> recorded_calls::record(entry& e,
                                     const std::function<result<void>(cudaStream_t)>& enqueue) {
   cudaEvent_t event = nullptr;
@@ -87,7 +87,7 @@ result<void> recorded_calls::record(entry& e,
     e.graph.reset(ready);
     e.launched = std::move(launched);
   } else {
-    (void)cudaGetLastError();  // of no request
+    (void)cudaGetLastError();  // not the error of a request
   }
   return check(cudnnSetStream(library_, stream_), "cudnnSetStream", stream_);
 }

@@ -11,19 +11,19 @@
 
 namespace troupe::cuda::rnn {
 
-/// What decides about everything that a request enqueues: its numbers, and where its memory lies.
+/// Everything that determines a request's calls: its numbers, and the addresses of its memory.
 using call_words = std::vector<std::uint64_t>;
 
-/// Requests of a lane that come again with the same memory, as those of a training loop do. cuDNN
-/// enqueues some hundred kernels for each, which takes longer than to run them, so the second time
-/// they are recorded as a graph, and from the third time on the graph is launched.
+/// Requests of a lane that repeat with the same memory, as in a training loop. For each, cuDNN
+/// enqueues hundreds of kernels, which takes longer than running them. So the second time they are
+/// recorded as a graph, and from the third time on the graph is launched.
 class recorded_calls {
  public:
-  /// Those of the lane. \errors those of CUDA
+  /// The recorded calls of the lane. \errors those of CUDA
   [[nodiscard]] static result<recorded_calls*> of(lane& where);
 
-  /// Enqueues what `enqueue` does on the stream that it is given, which is the lane's, or for
-  /// recording another one. It must do the same for equal words.
+  /// Runs `enqueue` on the lane's stream, or on another stream to record it. For equal words it
+  /// must enqueue the same work.
   [[nodiscard]] result<void> run(call_words words,
                                  const std::function<result<void>(cudaStream_t)>& enqueue);
 
@@ -49,7 +49,7 @@ class recorded_calls {
 
   cudnnHandle_t library_;
   cudaStream_t stream_;
-  owned<cudaStream_t> apart_;  ///< recorded on: nothing else sees a stream that records
+  owned<cudaStream_t> apart_;  ///< for recording: nothing else uses this stream
   std::vector<entry> entries_;
   std::uint64_t uses_ = 0;
 };

@@ -10,7 +10,7 @@ namespace troupe::cuda::rnn {
 namespace {
 
 constexpr char stacks_key = 0;
-// A request has at most two: of a network with dropout, all layers but the first are alike.
+// A request has at most two stacks: with dropout, all layers but the first are alike.
 constexpr std::size_t most_stacks = 64;
 
 cudnnRNNMode_t mode_of(dnn::rnn_cell cell) noexcept {
@@ -29,11 +29,12 @@ cudnnRNNMode_t mode_of(dnn::rnn_cell cell) noexcept {
 
 cudnnMathType_t math_of(dtype type, dnn::math_mode mode) noexcept {
   if (type == dtype::f16 || type == dtype::bf16) return CUDNN_TENSOR_OP_MATH;
-  // The default permits tf32.
+  // The default allows tf32.
   return mode == dnn::math_mode::tf32 ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH;
 }
 
-/// cuDNN's number of a parameter's first matrix; the projection has the one behind all gates.
+/// cuDNN's number of a parameter's first matrix. The matrix of the projection follows those of all
+/// gates.
 int first_matrix(dnn::rnn_role role, int gates) noexcept {
   switch (role) {
     case dnn::rnn_role::input_weight:
@@ -62,7 +63,7 @@ bool stack_key::operator==(const stack_key& other) const noexcept {
          input == other.input && type == other.type && algorithm == other.algorithm;
 }
 
-// Measured up to so many sequences. PERSIST_STATIC would be faster still for few sequences in f16.
+// Measured for up to this many sequences. PERSIST_STATIC is even faster for few sequences in f16.
 cudnnRNNAlgo_t preferred_algorithm(const stack_key& of, std::int64_t batch, bool whole) noexcept {
   constexpr std::int64_t most_sequences = 128;
   const dnn::rnn_network& n = of.network;
@@ -110,7 +111,7 @@ result<stack> stacks::make(const stack_key& key) const {
             "cudnnGetRNNWeightSpaceSize"));
   const auto matrix = TRY(describe_states(key.type, 1, 1, 1));
   const auto bias = TRY(describe_states(key.type, 1, 1, 1));
-  // cuDNN answers with addresses in a weight space, of which nothing is read.
+  // cuDNN computes addresses in a weight space. It does not access it, so any base address works.
   auto* const base = reinterpret_cast<std::byte*>(std::uintptr_t{1} << 32);
   const auto gates = static_cast<int>(dnn::gates_of(n.cell));
   for (const dnn::rnn_parameter& p : dnn::rnn_parameters(n, key.input)) {

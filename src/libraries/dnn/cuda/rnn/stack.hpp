@@ -10,19 +10,19 @@
 
 namespace troupe::cuda::rnn {
 
-/// What cuDNN knows of layers that it runs in one call, whatever their number of steps and
-/// sequences.
+/// cuDNN's descriptors of the layers that run in one call. They do not depend on the number of
+/// steps and sequences.
 struct stack {
   network_descriptor native;
-  /// Where it wants each row of gates of each parameter, in the order of `rnn_parameters` of the
-  /// layers alone: bytes from the beginning.
+  /// The offset in bytes of each row of gates of each parameter in cuDNN's layout, in the order of
+  /// `rnn_parameters` for these layers alone.
   std::vector<std::size_t> places{};
   std::size_t weight_bytes = 0;
 };
 
-/// What decides about a stack.
+/// Everything that determines a stack.
 struct stack_key {
-  dnn::rnn_network network{};  ///< of these layers alone, without dropout
+  dnn::rnn_network network{};  ///< these layers only, without dropout
   std::int64_t input = 0;
   dtype type{};
   cudnnRNNAlgo_t algorithm = CUDNN_RNN_ALGO_STANDARD;
@@ -30,19 +30,19 @@ struct stack_key {
   [[nodiscard]] bool operator==(const stack_key& other) const noexcept;
 };
 
-/// The algorithm that is the faster one for layers without dropout, inference and training alike.
-/// `whole`: every sequence has every step. cuDNN may not have it.
+/// The faster algorithm for layers without dropout, for inference and training alike. `whole`:
+/// every sequence has every step. cuDNN may not support it.
 [[nodiscard]] cudnnRNNAlgo_t preferred_algorithm(const stack_key& of, std::int64_t batch,
                                                  bool whole) noexcept;
 
-/// The stacks of a lane, the last ones used.
+/// The most recently used stacks of a lane.
 class stacks {
  public:
-  /// Those of the lane. \errors those of cuDNN
+  /// The stacks of the lane. \errors those of cuDNN
   [[nodiscard]] static result<stacks*> of(lane& where);
 
   [[nodiscard]] cudnnHandle_t library() const noexcept { return library_; }
-  /// Valid until the next request. \errors `unsupported` for what cuDNN does not have
+  /// The result is valid until the next request. \errors `unsupported` if cuDNN does not support it
   [[nodiscard]] result<const stack*> find(const stack_key& key);
 
  private:

@@ -3,7 +3,7 @@
 namespace troupe::dnn {
 
 // In a source of its own: the plugins, which have the inference too, have no use for it.
-result<std::vector<output_form>> computation::outputs_for(
+result<std::vector<tensor_form>> computation::outputs_for(
     std::span<const any_tensor> inputs) const {
   if (auto valid = check(); !valid) return std::move(valid).error();
   const auto all = entries();
@@ -16,7 +16,7 @@ result<std::vector<output_form>> computation::outputs_for(
     mixed = mixed || (of_inputs && *of_inputs != t.type());
     of_inputs = t.type();
   }
-  std::vector<output_form> made;
+  std::vector<tensor_form> made;
   for (const std::uint16_t n : results()) {
     const node_form& form = (*forms)[n];
     dtype type = form.type;

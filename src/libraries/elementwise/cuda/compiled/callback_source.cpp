@@ -17,7 +17,7 @@ std::size_t constants_of(const elementwise::bound_request& r) {
       r.program.code, [](const auto& one) { return one.op == opcode::constant; }));
 }
 
-/// A step of one element, of which nothing stays from pass to pass.
+/// A plan for one element per step; nothing is kept between passes.
 kernel_plan one_element(std::size_t operands) {
   kernel_plan p;
   p.is_map = true;
@@ -43,7 +43,7 @@ class callback_writer : program_writer {
     begin_text();
     line(fmt::format("struct words {{ char* address[{}]; long constants[{}]; }};",
                      program_.operands(), std::max<std::size_t>(constants_of(r_), 1)));
-    // cuFFT looks for C++ names, of just these parameters.
+    // cuFFT looks up the mangled C++ name, so the parameters must match exactly.
     line(program_.loads
              ? fmt::format(
                    "__device__ {} {}(void*, unsigned long long offset, void* info, void*) {{", type,
@@ -80,24 +80,24 @@ class callback_writer : program_writer {
   }
 
  private:
-  /// Declares where each operand is: the digits of the offset are the indices of the loops.
+  /// Declares the position of each operand: the digits of the offset are the indices of the loops.
   void place(const std::vector<std::size_t>& operands, std::string_view nothing) {
     for (const std::size_t k : operands) {
       if (k != program_.numbers_operand())
         line(in_memory(k) ? fmt::format("long o{0} = (long)p.address[{0}];", k)
                           : fmt::format("long o{} = 0;", k));
     }
-    // cuFFT asks for numbers of the layout only, but nobody promises that.
+    // cuFFT passes only offsets within the layout, but does not document it.
     line(fmt::format("if (offset >= {}ul) {}", program_.span, nothing));
     constexpr std::int64_t narrow = std::int64_t{1} << 32;
     line(program_.span < narrow ? "unsigned rest = (unsigned)offset;"
                                 : "unsigned long rest = offset;");
-    std::int64_t room = program_.span;  // what is left after the loops so far
+    std::int64_t room = program_.span;  // the span of the remaining loops
     for (const callback_loop& one : program_.loops) {
       line(one.step == 1
                ? "{ const auto at = rest; rest = 0;"
                : fmt::format("{{ const auto at = rest / {0}; rest -= at * {0};", one.step));
-      // Behind the last number before the next step there is a gap.
+      // The loop's last number may be followed by a gap before the next step.
       if (one.step * one.extent < room) line(fmt::format("if (at >= {}) {}", one.extent, nothing));
       for (const std::size_t k : operands) {
         if (k != program_.numbers_operand() && one.strides[k] != 0)
@@ -126,7 +126,7 @@ std::optional<callback_program> callback_program::of(const elementwise::map& wha
       constants_of(made.request) > gpu::most_cells) {
     return std::nullopt;
   }
-  // Side by side in memory is what threads of cuFFT may do, but not in tiles.
+  // Threads of cuFFT may access neighbouring elements, but not tiles.
   const auto as_kernel = kernel_plan::of(made.request, made.over, what.what, 1);
   if (!as_kernel || as_kernel->tiled) return std::nullopt;
   const std::size_t numbers = made.numbers_operand();
@@ -140,7 +140,7 @@ std::optional<callback_program> callback_program::of(const elementwise::map& wha
     made.loops.push_back(std::move(added));
   }
   std::ranges::sort(made.loops, std::ranges::greater(), &callback_loop::step);
-  std::int64_t inner = 1;  // what the loops within step over
+  std::int64_t inner = 1;  // the numbers that the inner loops span
   for (auto one = made.loops.rbegin(); one != made.loops.rend(); ++one) {
     if (one->step < inner) return std::nullopt;
     inner = one->step * one->extent;

@@ -10,17 +10,17 @@
 
 namespace troupe::cuda {
 
-/// A loop over the numbers of a transform, and how far each operand of the function goes in a step:
-/// bytes, or steps of an index.
+/// A loop over the numbers of a transform, and the step of each operand of the function: in bytes,
+/// or in steps of an index.
 struct callback_loop {
   std::int64_t extent = 1;
-  std::int64_t step = 1;  ///< between numbers, in numbers: what a callback's offset counts
+  std::int64_t step = 1;  ///< between numbers, in numbers (the unit of a callback's offset)
   std::vector<std::int64_t> strides;
 };
 
-/// A function of a transform's numbers, one at a time, as a callback of cuFFT: of a `load`, output
-/// 0 is the number; of a `store`, input 0 is. Where that lies is known by its offset, from which
-/// the place of each operand follows.
+/// A function on single numbers of a transform, as a callback of cuFFT. The number is output 0 of a
+/// `load`, or input 0 of a `store`. cuFFT passes its offset, from which the callback computes the
+/// position of each operand.
 struct callback_program {
   elementwise::bound_request request;
   elementwise::loops over;
@@ -28,8 +28,8 @@ struct callback_program {
   std::vector<callback_loop> loops;  ///< outermost first, in the order of the numbers
   std::int64_t span = 0;             ///< the numbers and the gaps between them
 
-  /// What the callback of a map is; nothing where offsets do not say which number is meant, or a
-  /// kernel takes fewer operands. The request's tensors must outlive it.
+  /// Builds the callback of a map. Returns nothing if an offset does not identify a number, or if
+  /// the map has more operands than a kernel takes. The request's tensors must outlive it.
   [[nodiscard]] static std::optional<callback_program> of(const elementwise::map& what, bool loads);
 
   [[nodiscard]] std::size_t numbers_operand() const noexcept {
@@ -40,12 +40,12 @@ struct callback_program {
   }
 };
 
-/// What a callback finds in memory, as words: the addresses of the operands, 0 for the numbers and
-/// for indices, then the bits of each constant.
+/// The words that a callback reads from memory: the address of each operand (0 for the numbers and
+/// for indices), then the bits of each constant.
 inline constexpr std::size_t most_callback_words = 33 + 128;
 
-/// CUDA C++ of the device function `name` for the runtime compiler. Extents and strides are
-/// compiled in: a plan of cuFFT is for one layout anyway.
+/// CUDA C++ source of the device function `name` for the runtime compiler. Extents and strides are
+/// compiled in, since a cuFFT plan has a fixed layout anyway.
 [[nodiscard]] std::string callback_source(const callback_program& program, const std::string& name);
 
 }  // namespace troupe::cuda

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include <condition_variable>
-#include <cstdlib>
 #include <deque>
 #include <mutex>
 #include <string_view>
@@ -22,7 +21,7 @@ jit::compiler& compiler() {
   return one;
 }
 
-/// It starts when there is something to do, and ends with the process.
+/// A thread that starts with the first task and ends with the process.
 class background {
  public:
   static background& instance() {
@@ -49,13 +48,13 @@ class background {
             task();
           }
         }) {
-    (void)compiler();  // which it uses, so that it ends later
+    (void)compiler();  // used by the thread, so it must end later
   }
 
   std::mutex mutex_;
   std::condition_variable_any changed_;
   std::deque<std::function<void()>> tasks_;
-  std::jthread thread_;  // last: it uses the others
+  std::jthread thread_;  // last: it uses the other members
 };
 
 }  // namespace
@@ -82,17 +81,6 @@ result<std::string> current_architecture() {
     TRY(check(cudaDeviceGetAttribute(to, what, device), "cudaDeviceGetAttribute"));
   }
   return fmt::format("sm_{}{}", major, minor);
-}
-
-kernel_policy policy() noexcept {
-  static const kernel_policy found = [] {
-    const char* const value = std::getenv("TROUPE_ELEMENTWISE");
-    const std::string_view word = value == nullptr ? "" : value;
-    if (word == "interpreted") return kernel_policy::interpreted;
-    if (word == "callbacks") return kernel_policy::callbacks;
-    return word == "compiled" ? kernel_policy::compiled : kernel_policy::automatic;
-  }();
-  return found;
 }
 
 }  // namespace troupe::cuda

@@ -6,25 +6,19 @@
 #include <functional>
 #include <string>
 
-/// How programs are compiled beside the lanes, which never wait for it. Each plugin that compiles
-/// has a copy: a thread and a compiler of its own.
+/// Compiles programs in the background; lanes never wait for it. Each plugin that compiles has its
+/// own thread and compiler.
 namespace troupe::cuda {
 
-/// Compiles what `kernel_source` or `callback_source` has written, in another process.
+/// Compiles the output of `kernel_source` or `callback_source` in another process.
 [[nodiscard]] future<jit::binary> compile(std::string name, std::string text,
                                           std::string architecture, jit::image_kind output);
 
-/// Has a thread run `task`, one after another: what takes longer than a launch, such as writing a
-/// source.
+/// Runs `task` on the background thread, one at a time: for work that takes longer than a launch,
+/// such as writing a source.
 void run_in_background(std::function<void()> task);
 
 /// The architecture of the current context's device, "sm_90".
 [[nodiscard]] result<std::string> current_architecture();
-
-/// How functions are run, by the environment variable TROUPE_ELEMENTWISE, for tests: `interpreted`;
-/// `compiled`; `callbacks`, compiled as well, and in transforms as callbacks only; or anything else
-/// for whatever is there and fastest.
-enum class kernel_policy : std::uint8_t { automatic, interpreted, compiled, callbacks };
-[[nodiscard]] kernel_policy policy() noexcept;
 
 }  // namespace troupe::cuda

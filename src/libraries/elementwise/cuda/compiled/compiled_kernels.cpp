@@ -15,7 +15,7 @@ namespace {
 /// The kernels of one context.
 struct kernel_store {
   std::mutex mutex;
-  std::string architecture;  ///< asked once: the driver may keep who asks waiting while it loads
+  std::string architecture;  ///< queried once: the driver may block while it loads
   std::unordered_map<key_words, std::shared_ptr<compiled_kernel>, key_hash> kernels;
 };
 

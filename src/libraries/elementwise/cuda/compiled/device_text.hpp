@@ -6,7 +6,7 @@
 
 namespace troupe::cuda {
 
-/// The headers that the source of kernels includes: made when this was built, from the files that
+/// The headers that kernel sources include. They are embedded at build time, from the files that
 /// the interpreter is compiled with.
 [[nodiscard]] std::vector<jit::header> device_headers();
 

@@ -60,7 +60,7 @@ class kernel_writer : program_writer {
   [[nodiscard]] numbers known_before(std::size_t pass) const;
 };
 
-/// For each element of a step: computes, takes what row operations take, and stores.
+/// For each element of a step: computes, accumulates row operations, and stores.
 void kernel_writer::elements(const numbers& list, const numbers& rows) {
   const std::vector<std::size_t> stores = declare_stores(list);
   line(fmt::format("\n#pragma unroll\nfor (int j = 0; j < {}; ++j) {{", p_.vector));
@@ -94,7 +94,8 @@ void kernel_writer::join(const numbers& rows, std::string_view threads) {
   }
 }
 
-/// What is the same for a whole row, once it is known; by every thread, but stores by the first.
+/// Computes the values that are uniform over a row. Every thread computes them; the first one
+/// stores.
 void kernel_writer::uniform(const numbers& list) {
   is_element_.assign(code_.size(), false);
   const auto operands = operands_of(list);
@@ -125,7 +126,7 @@ void kernel_writer::uniform(const numbers& list) {
   }
 }
 
-/// A pass over the steps of a thread, from memory and from what it holds.
+/// A pass over a thread's steps, whose elements come from memory and from registers.
 void kernel_writer::pass_over(const elementwise::pass& pass, std::string_view begin,
                               std::string_view end) {
   mark_elements(pass.elements);
@@ -148,7 +149,7 @@ void kernel_writer::pass_over(const elementwise::pass& pass, std::string_view be
   line("} }");
 }
 
-/// Loads what stays in registers from pass to pass.
+/// Loads the elements that stay in registers between passes.
 void kernel_writer::hold() {
   std::vector<std::size_t> held;
   for (std::size_t k = 0; k < p_.uses.size(); ++k) {

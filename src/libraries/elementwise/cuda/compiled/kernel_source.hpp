@@ -6,8 +6,9 @@
 
 namespace troupe::cuda {
 
-/// CUDA C++ of the kernels of a request, for the runtime compiler: `elementwise`, or, for rows that
-/// several blocks share, `part_0`, `join_0`, `part_1`, … by pass.
+/// The CUDA C++ source of a request's kernels, for the runtime compiler. The kernel is
+/// `elementwise`; for rows that several blocks share, the kernels are `part_0`, `join_0`, `part_1`,
+/// … by pass.
 [[nodiscard]] std::string source_of(const elementwise::bound_request& r,
                                     const elementwise::loops& over, const kernel_plan& p);
 

@@ -11,7 +11,7 @@ using elementwise::opcode;
 
 namespace {
 
-/// Which opcodes have a version to 22 bits.
+/// True if the opcode has a version with 22 bits of precision.
 bool has_fast(opcode op) {
   switch (op) {
     case opcode::divide:

@@ -9,15 +9,16 @@
 
 namespace troupe::cuda {
 
-/// What a number and an element are called in CUDA C++.
+/// The names of a number type and of an element type in CUDA C++.
 [[nodiscard]] std::string_view name_of(elementwise::number type) noexcept;
 [[nodiscard]] std::string_view element_name(dtype type) noexcept;
 
-/// Writes what a program computes for an element, for whoever writes the function around it: a
-/// kernel, or a callback of another library. The names that it uses: `p`, which holds the constants
-/// and, for `offsets`, loops and operands; `oK`, where operand K is, a number of bytes or the index
-/// itself; `xK` and `yK`, what was loaded and what is to be stored; `vN` and `uN`, the value of
-/// instruction N for an element and for a row.
+/// Writes the code that computes an element. The caller writes the function around it: a kernel, or
+/// a callback of another library. The code uses these names:
+/// - `p`: the constants and, for `offsets`, loops and operands
+/// - `oK`: the position of operand K: an offset in bytes, or the index itself
+/// - `xK`, `yK`: the loaded element, and the element to store
+/// - `vN`, `uN`: the value of instruction N for an element, and for a row
 class program_writer {
  protected:
   using typed_instruction = elementwise::typed_instruction;
@@ -42,15 +43,15 @@ class program_writer {
   [[nodiscard]] bool in_memory(std::size_t operand) const {
     return operand < r_.inputs.size() + r_.outputs.size();
   }
-  /// Elements of an operand that a step moves.
+  /// The number of elements of an operand that a step moves.
   [[nodiscard]] int width(std::size_t operand) const {
     return p_.steps[operand] != 0 ? p_.vector : 1;
   }
-  /// The operands that some instructions move or count, each once.
+  /// The operands that these instructions move or count, without duplicates.
   [[nodiscard]] std::vector<std::size_t> operands_of(const numbers& list) const;
   [[nodiscard]] std::string value(std::uint16_t n) const;
   [[nodiscard]] std::string expression(const typed_instruction& one) const;
-  /// What follows an operand's names where it is kept from pass to pass.
+  /// The suffix of an operand's names if it is kept between passes.
   [[nodiscard]] std::string_view suffix(std::size_t operand) const {
     return p_.held > 0 && p_.keeps(operand) ? "_k" : "";
   }
@@ -59,13 +60,14 @@ class program_writer {
     for (const std::uint16_t n : list)
       is_element_[n] = true;
   }
-  /// Declares, for each operand, where step number `count` of some loops is, from where `from` is.
+  /// Declares the position of each operand at step number `count` of some loops, relative to
+  /// `from`.
   void offsets(const std::vector<std::size_t>& operands, std::string_view count, int first,
                int loops, std::string_view from, std::string_view to);
   void loads(const std::vector<std::size_t>& operands);
-  /// Declares what a step stores, and says which operands these are.
+  /// Declares variables for the operands that a step stores, and returns these operands.
   [[nodiscard]] std::vector<std::size_t> declare_stores(const numbers& list);
-  /// For element `j` of a step: computes, and gives what is to be stored to its variable.
+  /// Computes element `j` of a step and assigns the results to their variables.
   void compute(const numbers& list);
 
   const elementwise::bound_request& r_;

@@ -1,6 +1,6 @@
 #pragma once
 
-// What the interpreter kernel does for one instruction that computes.
+// Executes one computing instruction of the interpreter kernel.
 
 #include "libraries/elementwise/cuda/device_code.cuh"
 #include "libraries/elementwise/cuda/interpreter/interpreter.hpp"
@@ -12,7 +12,7 @@ using namespace elementwise::gpu;
 using elementwise::number;
 using elementwise::opcode;
 
-/// Where a thread keeps its values: a column of shared memory.
+/// The values of a thread: a column of shared memory.
 struct slots {
   long* first;
   unsigned stride;
@@ -31,7 +31,7 @@ struct slots {
   }
 };
 
-// As the functions that compiled code calls.
+// Calls the same functions as compiled code.
 #define OF_ONE(name, real, integer)                                         \
   case opcode::name:                                                        \
     if (type == number::f32) return at.put(s.y, real(at.get<float>(s.a)));  \

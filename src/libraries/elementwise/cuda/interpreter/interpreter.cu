@@ -14,7 +14,7 @@ using namespace elementwise::gpu;
 using elementwise::number;
 using elementwise::opcode;
 
-/// Where one element of the operands is: an index over rows and one over a row.
+/// The position of one element of the operands: an index over rows, and one within the row.
 struct place {
   const interpreter_program* program;
   const parameters* p;
@@ -74,7 +74,7 @@ __device__ void run(const interpreter_program& program, interpreter_program::ran
   }
 }
 
-/// The part of a row that a thread has seen, by row operation.
+/// Calls `f` with a row operation and a value of its number type.
 template <class F>
 __device__ void with_row_operation(const interpreter_step& s, F f) {
   const auto typed = [&](auto operation) {
@@ -129,13 +129,13 @@ __global__ void __launch_bounds__(512)
       {&program, &p, 0, element});
 }
 
-/// What the threads of a team have of a row.
+/// The state that the threads of a team share about a row.
 struct row_team {
   const interpreter_program& program;
   const parameters& p;
   slots at;
   long* parts;     ///< behind the slots, two words for each row operation
-  unsigned apart;  ///< from one part of a thread to the next
+  unsigned apart;  ///< distance between the parts of a thread
   unsigned lane;
   u64 row;
 
@@ -167,7 +167,7 @@ struct row_team {
       part = decltype(operation)::template start<decltype(number)>();
     });
   }
-  /// Steps from `first` on, each `team`-th.
+  /// Runs steps `first`, `first + team`, …
   __device__ void pass_over(const interpreter_program::pass& now, u64 first, u64 end) const {
     if (now.elements.begin == now.elements.end && now.rows.begin == now.rows.end) return;
     for (u64 step = first; step < end; step += program.team) {
@@ -198,7 +198,7 @@ struct row_team {
       }
     }
   }
-  /// The uniform values of a pass, in memory between two kernels.
+  /// Calls `f` for each uniform value of a pass; these lie in memory between two kernels.
   template <class F>
   __device__ void for_cells(const interpreter_program::pass& now, F f) const {
     long* const cells = p.cells + row * interpreter_program::most_slots;
@@ -230,7 +230,8 @@ __global__ void __launch_bounds__(512)
   }
 }
 
-// Of rows that several blocks share: one pass over a part of a row, then what joins the parts.
+// For rows that several blocks share: a pass over a part of a row, then a kernel that joins the
+// parts.
 __global__ void __launch_bounds__(512)
     interpret_part(const __grid_constant__ interpreter_program program,
                    const __grid_constant__ parameters p, int pass) {
@@ -273,7 +274,7 @@ __global__ void __launch_bounds__(32)
   if (team.lane == 0) team.for_cells(now, [](const long& slot, long& cell) { cell = slot; });
 }
 
-constexpr int most_shared_bytes = 226 * 1024;  // beside what is static
+constexpr int most_shared_bytes = 226 * 1024;  // beside the static ones
 
 const kernel_loading ahead_of_use(load_interpreter);
 

@@ -10,12 +10,12 @@ namespace troupe::cuda {
 /// One step of the interpreter. Operands are slots, or constants from `first_constant` on.
 struct interpreter_step {
   std::uint8_t op = 0;      ///< an `opcode`
-  std::uint8_t type = 0;    ///< a `number`, of the operands
+  std::uint8_t type = 0;    ///< a `number`: the type of the operands
   std::uint8_t result = 0;  ///< a `number`
   std::uint8_t fast = 0;
-  std::uint8_t element = 0;  ///< a `dtype`: of what moves to or from memory, or is cast to
+  std::uint8_t element = 0;  ///< a `dtype`: the element that is moved, or the target of a cast
   std::uint8_t part = 0;
-  std::uint8_t operand = 0;  ///< of what moves to or from memory
+  std::uint8_t operand = 0;  ///< the operand that is moved
   std::uint8_t unused = 0;
   std::uint16_t y = 0;
   std::uint16_t a = 0;
@@ -24,7 +24,7 @@ struct interpreter_step {
 };
 inline constexpr std::uint16_t first_constant = 0x8000;
 
-/// A program for the interpreter kernel, as it is passed to it.
+/// A program as it is passed to the interpreter kernel.
 struct interpreter_program {
   static constexpr int most_steps = 384;
   static constexpr int most_passes = 8;
@@ -49,13 +49,14 @@ struct interpreter_program {
   pass pass_at[most_passes];
   interpreter_step steps[most_steps];
 
-  /// False where the program is too large for it: then only compiled code runs it. What a block
-  /// shares holds the slots and the row operations of its threads.
+  /// Returns false if the program is too large for the interpreter, so that only compiled code runs
+  /// it. A block's shared memory must hold the slots and the row operations of its threads.
   [[nodiscard]] bool assign(const elementwise::bound_request& r, const elementwise::loops& over,
                             const kernel_plan& p);
 };
 
-/// Enqueues the interpreter: slower than compiled code, and there at once. The bits are the same.
+/// Enqueues the interpreter. It is slower than compiled code, but available at once. The bits are
+/// equal.
 [[nodiscard]] result<void> enqueue_interpreter(const interpreter_program& program,
                                                const kernel_plan& p,
                                                const elementwise::gpu::parameters& with,

@@ -101,7 +101,7 @@ bool interpreter_program::assign(const elementwise::bound_request& r,
     std::vector<int> later;
     for (const std::uint16_t n : of.rows) {
       interpreter_step* const s = append(n);
-      later.push_back(slots++);  // kept: the result is there when the elements are not any more
+      later.push_back(slots++);  // kept: the row's result outlives its elements
       s->y = static_cast<std::uint16_t>(later.back());
     }
     for (const std::uint16_t n : here)

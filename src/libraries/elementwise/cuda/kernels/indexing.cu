@@ -13,12 +13,12 @@ using elementwise::row_change;
 using elementwise::row_operands;
 using elementwise::sum_type;
 
-using place = unsigned long long;  // what atomicMin takes of 64 bits
+using place = unsigned long long;  // the 64-bit type of atomicMin
 constexpr place nowhere = ~place{0};
 constexpr unsigned threads = 256;
 constexpr unsigned checking_threads = 1024;
 
-// One block, so that nothing needs to be set before.
+// A single block, so that no memory needs to be initialized first.
 __global__ void __launch_bounds__(checking_threads)
     find_first_bad(row_operands r, place* first_bad) {
   __shared__ place least;
@@ -53,8 +53,8 @@ __global__ void __launch_bounds__(threads) gather(row_operands r, const place* f
 
 constexpr int columns_each = 8;
 
-// A block for each row of the table, so that rows of the list are added in their order: it looks
-// for those that point to its row, a block's width of indices at a time.
+// One block per row of the table, so that rows of the list are added in order. The block searches
+// the indices for its row, one per thread at a time.
 template <class T>
 __global__ void __launch_bounds__(threads)
     change_rows(row_operands r, row_change how, const place* first_bad) {
@@ -96,7 +96,7 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-// A block for each row: a chunk of it is scanned by its threads, on top of all chunks before.
+// One block per row: its threads scan a chunk, starting from the total of all earlier chunks.
 template <class T>
 __global__ void __launch_bounds__(threads)
     cumulate(cumulation_rows rows, const T* from_first, T* to_first) {
@@ -131,7 +131,7 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-/// Runs `change` between the check of all indices and the report of what it found.
+/// Runs `change` between the check of all indices and the report of its outcome.
 template <class Change>
 result<void> checked(const row_operands& r, lane& where, late_failure failure, Change change) {
   const auto room = TRY(where.workspace(sizeof(place)));

@@ -6,8 +6,8 @@
 
 namespace troupe::cuda {
 
-/// Enqueues a copy of rows, of elements of any type with that many bytes. Kernels write nothing
-/// where an index is out of range; then the last one reports it.
+/// Enqueues a copy of rows with elements of that many bytes. If an index is out of range, the
+/// kernels write nothing and the last one reports it.
 [[nodiscard]] result<void> enqueue_gather(const elementwise::row_operands& r,
                                           std::int64_t element_bytes, lane& where,
                                           late_failure failure);

@@ -10,7 +10,7 @@
 /// Replies that kernels write.
 namespace troupe::cuda {
 
-/// A sum or product as the reply has it.
+/// Converts a sum or product to the type of the reply.
 [[nodiscard]] __device__ inline scalar number_of_sum(dtype, float sum) { return sum; }
 [[nodiscard]] __device__ inline scalar number_of_sum(dtype, double sum) { return sum; }
 [[nodiscard]] __device__ inline scalar number_of_sum(dtype of, std::uint64_t sum) {
@@ -18,7 +18,7 @@ namespace troupe::cuda {
   return sum;
 }
 
-/// The number that an element's bits stand for.
+/// Converts an element's bits to the type of the reply.
 [[nodiscard]] __device__ inline scalar number_of(dtype type, std::uint64_t bits) {
   switch (type) {
     case dtype::f64:

@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-/// Which elements of a vector are kept.
+/// Selects the elements of a vector that are kept.
 namespace troupe::cuda {
 
 /// The elements of a vector.
@@ -21,8 +21,8 @@ struct element_source {
   __device__ T operator()(std::int64_t i) const { return first[i * step]; }
 };
 
-/// Which elements are selected: flagged ones, those that are not flagged, or those that differ from
-/// the one before them. One type for all, so that CUB's code is made once for each width.
+/// Selects flagged elements, elements that are not flagged, or elements that differ from the one
+/// before. It is one type, so that CUB's code is compiled once per width.
 class choice {
  public:
   using value_type = bool;
@@ -73,9 +73,9 @@ class choice {
   what what_;
 };
 
-/// Enqueues y = the elements of x that are chosen, as far as there is room, and with `others` those
-/// that `others` chooses behind them. `T` has the width of the elements.
-/// \returns where, in the workspace, the number of those that are chosen will be
+/// Enqueues y = the chosen elements of x, up to y's capacity. The elements that `others` chooses,
+/// if given, follow them. `T` has the width of the elements. \returns the address in the workspace
+/// of the number of chosen elements
 template <class T>
 [[nodiscard]] result<std::int64_t*> enqueue_kept(const any_tensor& x, const any_tensor& y,
                                                  const choice& chosen, const choice* others,

@@ -9,17 +9,17 @@
 
 #include <cstdint>
 
-/// Keeping some elements, by CUB. How many there are stays on the device.
+/// Compaction by CUB. The number of kept elements stays on the device.
 namespace troupe::cuda {
 
-/// Where kept elements go: from `*base` on, as far as there is room. The rest is dropped.
+/// Stores kept elements from `*base` on. Elements beyond its room are dropped.
 template <class T>
 struct bounded_sink {
   using value_type = T;
   T* first;
   std::int64_t step;
   std::int64_t capacity;
-  const std::int64_t* base = nullptr;  ///< 0 if null
+  const std::int64_t* base = nullptr;  ///< null: 0
 
   [[nodiscard]] static bounded_sink of(const any_tensor& to) {
     return {reinterpret_cast<T*>(to.address()), to.stride(0), to.extent(0)};
@@ -30,13 +30,13 @@ struct bounded_sink {
   }
 };
 
-/// The index itself.
+/// A source that returns the index itself.
 struct own_index {
   using value_type = std::int64_t;
   __device__ std::int64_t operator()(std::int64_t i) const { return i; }
 };
 
-/// Keeps what `source(i)` gives for each of `count` indices for which `flag(i)` is not 0, in order.
+/// Keeps `source(i)` for each of `count` indices for which `flag(i)` is not 0, in order.
 template <class Source, class Flag, class T>
 struct compaction {
   Source source;
@@ -44,8 +44,8 @@ struct compaction {
   bounded_sink<T> sink;
   std::int64_t count;
 
-  /// Enqueues it, with the number of kept elements to `number`; or, without memory, says how much
-  /// it needs.
+  /// Enqueues it, and stores the number of kept elements to `number`. Without `memory` it only sets
+  /// `bytes` to the size that it needs.
   cudaError_t operator()(void* memory, std::size_t& bytes, std::int64_t* number,
                          cudaStream_t stream) const {
     return cub::DeviceSelect::Flagged(memory, bytes, indexed(source), indexed(flag),

@@ -6,12 +6,12 @@
 
 namespace troupe::cuda {
 
-/// An element of 16 bytes, of which only parts of 8 bytes are aligned.
+/// An element of 16 bytes with an alignment of 8.
 struct alignas(8) wide_element {
   std::uint64_t words[2];
 };
 
-/// Calls `f` with what has the width of the type, to be moved.
+/// Calls `f` with a value of the type's width, for moving elements.
 template <class F>
 auto with_element(dtype type, F f) {
   switch (size_of(type)) {

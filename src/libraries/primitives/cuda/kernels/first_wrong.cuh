@@ -6,14 +6,15 @@
 
 #include <cstdint>
 
-/// Checks of data that only kernels see: the first element that is wrong fails the request.
+/// Checks of data that only kernels see. The first wrong element fails the request.
 namespace troupe::cuda {
 
-/// What `first_wrong` holds before anything is found: every byte of it is the same.
+/// The initial value of `first_wrong`: every byte is equal, so that a memset stores it.
 inline constexpr int none_wrong_byte = 0x7f;
 inline constexpr std::int64_t none_wrong = 0x7f7f7f7f7f7f7f7f;
 
-/// `Checked` has `number()`, `wrong(i)` and `write_failure(i, failure)`.
+/// Finds the first wrong element. `Checked` has `number()`, `wrong(i)` and `write_failure(i,
+/// failure)`.
 template <class Checked>
 __global__ void __launch_bounds__(block_threads)
     find_first_wrong(Checked checked, unsigned long long* first_wrong) {
@@ -29,7 +30,7 @@ __global__ void report_first_wrong(Checked checked, const unsigned long long* fi
   if (found != none_wrong) checked.write_failure(found, failure);
 }
 
-/// Enqueues the check. It is the last that an executor enqueues. `first_wrong` is room for the
+/// Enqueues the check, which must be the last work of an executor. `first_wrong` is memory for the
 /// index.
 template <class Checked>
 [[nodiscard]] result<void> enqueue_check(const Checked& checked, unsigned long long* first_wrong,

@@ -21,7 +21,7 @@ __device__ __forceinline__ void for_each_element(std::int64_t count, F f) {
   }
 }
 
-/// Enqueues a kernel that begins with `for_each_element`; nothing for no elements.
+/// Enqueues a kernel that begins with `for_each_element`; does nothing without elements.
 template <class... Parameters>
 [[nodiscard]] result<void> launch_over(std::int64_t count, void (*kernel)(Parameters...),
                                        cudaStream_t stream,

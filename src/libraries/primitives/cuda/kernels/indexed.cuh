@@ -9,7 +9,7 @@
 
 namespace troupe::cuda {
 
-/// An iterator for CUB over what `f(i)` gives for each index i; what it gives may be assigned to.
+/// An iterator for CUB over `f(i)` for each index i. `f(i)` may be assignable.
 template <class F>
 class indexed {
  public:
@@ -39,7 +39,7 @@ class indexed {
   std::int64_t at_;
 };
 
-/// What an output iterator gives: a place that is written through a sink.
+/// The reference type of an output iterator: assignment stores through a sink.
 template <class Sink>
 class place_in {
  public:
@@ -55,7 +55,7 @@ class place_in {
   std::int64_t at_;
 };
 
-/// An output iterator over what a sink stores.
+/// An output iterator that stores through a sink.
 template <class Sink>
 struct placed {
   using value_type = typename Sink::value_type;

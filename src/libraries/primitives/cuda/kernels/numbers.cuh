@@ -9,7 +9,7 @@
 #include <concepts>
 #include <cstdint>
 
-/// Elements of any type as what they are accumulated in, so that kernels are made once for each
+/// Converts elements of any type to their accumulator, so that kernels are compiled once per
 /// accumulator: float, double, and std::uint64_t for integers and ranks.
 namespace troupe::cuda {
 
@@ -17,7 +17,7 @@ namespace troupe::cuda {
   return type == dtype::i8 || type == dtype::i16 || type == dtype::i32 || type == dtype::i64;
 }
 
-/// The bits of a float of up to 16 bits, widened.
+/// Widens the bits of a float of up to 16 bits.
 [[nodiscard]] __device__ __forceinline__ float widened_bits(dtype type, std::uint16_t bits) {
   switch (type) {
     case dtype::f16:
@@ -31,7 +31,7 @@ namespace troupe::cuda {
   }
 }
 
-/// The bits of an integer or boolean, extended to 64.
+/// Extends the bits of an integer or boolean to 64.
 template <std::unsigned_integral Bits>
 [[nodiscard]] __device__ __forceinline__ std::uint64_t extended_bits(dtype type, Bits bits) {
   if (type == dtype::boolean) return bits != 0 ? 1 : 0;
@@ -69,7 +69,7 @@ __device__ __forceinline__ void store_bits(std::byte* at, int bytes, std::uint64
   }
 }
 
-/// Where elements of a vector are, and of which type.
+/// The position and type of a vector's elements.
 struct vector_place {
   std::byte* first;
   std::int64_t step;  ///< in bytes
@@ -84,8 +84,8 @@ struct vector_place {
   [[nodiscard]] __device__ std::byte* at(std::int64_t i) const { return first + i * step; }
 };
 
-/// Reads elements as numbers to accumulate: of a float type as it is, of integers as 64 bits, or as
-/// ranks for minima and maxima.
+/// Reads elements as accumulators: floats as they are, integers as 64 bits, or as ranks for minima
+/// and maxima.
 template <class Accumulator>
 class number_source;
 
@@ -146,7 +146,7 @@ class number_source<std::uint64_t> {
   bool ranks_;
 };
 
-/// Writes accumulated numbers as elements of a type that may hold them.
+/// Writes accumulators as elements of a type that can hold them.
 template <class Accumulator>
 class number_sink;
 
@@ -197,7 +197,7 @@ template <>
 class number_sink<std::uint64_t> {
  public:
   using value_type = std::uint64_t;
-  /// `of` is the type of the elements that were combined.
+  /// The combined elements have the type `of`.
   number_sink(const any_tensor& to, dtype of, primitives::combination op)
       : place_(to),
         order_(of, op == primitives::combination::minimum),
@@ -212,7 +212,7 @@ class number_sink<std::uint64_t> {
   bool ranks_;
 };
 
-/// Calls `f` with a number of what elements of a type are accumulated in, when combined by `op`.
+/// Calls `f` with a value of the accumulator for elements of `type` that are combined by `op`.
 template <class F>
 auto with_accumulator(dtype type, primitives::combination op, F f) {
   if (primitives::is_selection(op) || !is_float(type)) return f(std::uint64_t{});

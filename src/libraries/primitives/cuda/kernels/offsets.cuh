@@ -6,23 +6,23 @@
 
 #include <cstdint>
 
-/// The offsets of segments, which only kernels see: none reads or writes out of range for them.
+/// Segment offsets, which only kernels see. Wrong offsets never cause an access out of range.
 namespace troupe::cuda {
 
 class segment_offsets {
  public:
-  /// Of a vector of `count` elements.
+  /// `count`: the elements of the vector.
   segment_offsets(const any_tensor& offsets, std::int64_t count)
       : first_(offsets.data<std::int64_t>()),
         step_(offsets.stride(0)),
         number_(offsets.extent(0)),
         count_(count) {}
 
-  /// How many offsets there are, and segments.
+  /// The numbers of offsets and of segments.
   [[nodiscard]] __host__ __device__ std::int64_t number() const { return number_; }
   [[nodiscard]] __host__ __device__ std::int64_t segments() const { return number_ - 1; }
 
-  /// Where a segment begins and ends; somewhere in the vector if the offsets are wrong.
+  /// The bounds of a segment. If the offsets are wrong, they are clamped to the vector.
   [[nodiscard]] __device__ std::int64_t begin(std::int64_t segment) const {
     return at_most_all(value(segment));
   }

@@ -10,25 +10,25 @@
 #include <algorithm>
 #include <cstdint>
 
-/// Reductions of a vector in two kernels: blocks that each combine a part, then one that combines
-/// what these give. Which elements meet when depends on the vector's length and place and on the
-/// device, so that the same request has the same result each time.
+/// Reductions of a vector in two kernels: each block combines a part, then one block combines the
+/// partial results. The order depends on the vector's length and address and on the device only, so
+/// that equal requests have equal results.
 namespace troupe::cuda {
 
-/// What a kernel reduces: elements of `T` that `widen(element, index)` turns into accumulated
-/// numbers.
+/// The input of a reduction: elements of `T`, which `widen(element, index)` converts to
+/// accumulators.
 template <class T, class Accumulator, class Widen, class Combine>
 struct reduction {
   const T* first;
   std::int64_t step;
   std::int64_t count;
-  std::int64_t vectors;  ///< of `vector_elements` from the first on; the rest is read one by one
+  std::int64_t vectors;  ///< `vector_elements` each, at the front; the rest is read singly
   Widen widen;
   Combine combine;
   Accumulator identity;
 };
 
-/// What a thread loads at once.
+/// The elements that a thread loads at once.
 template <class T>
 struct alignas(16) loaded_vector {
   static constexpr int elements = 16 / sizeof(T);
@@ -39,7 +39,7 @@ template <class T, class Accumulator, class Widen, class Combine>
 __global__ void __launch_bounds__(block_threads)
     reduce_parts(reduction<T, Accumulator, Widen, Combine> r, Accumulator* of_blocks) {
   using vector = loaded_vector<T>;
-  // Loads that are under way; each has more elements the narrower they are.
+  // Loads in flight per thread. A load has more elements the narrower they are.
   constexpr int at_once = sizeof(T) >= 4 ? 4 : static_cast<int>(sizeof(T));
   const std::int64_t threads = static_cast<std::int64_t>(gridDim.x) * block_threads;
   const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * block_threads + threadIdx.x;
@@ -77,7 +77,7 @@ __global__ void __launch_bounds__(block_threads)
   if (threadIdx.x == 0) finish(value);
 }
 
-/// Enqueues the combination of all elements of `x`; one thread gives it to `finish`.
+/// Enqueues the combination of all elements of `x`. One thread passes the result to `finish`.
 template <class T, class Accumulator, class Widen, class Combine, class Finish>
 [[nodiscard]] result<void> enqueue_reduction(const any_tensor& x, Accumulator identity, Widen widen,
                                              Combine combine, lane& where, Finish finish) {

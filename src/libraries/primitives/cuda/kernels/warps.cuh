@@ -4,14 +4,14 @@
 
 #include <type_traits>
 
-/// What the threads of a warp and of a block have found, combined in a fixed order.
+/// Combines the values of the threads of a warp or a block, in a fixed order.
 namespace troupe::cuda {
 
 inline constexpr int warp_threads = 32;
 inline constexpr int block_warps = block_threads / warp_threads;
 inline constexpr unsigned every_lane = 0xffffffff;
 
-/// The other half's value.
+/// The value of the lane `lanes` above this one.
 template <class Accumulator>
 __device__ __forceinline__ Accumulator shifted_down(Accumulator value, int lanes) {
   if constexpr (std::is_arithmetic_v<Accumulator>) {
@@ -31,7 +31,7 @@ __device__ Accumulator combine_warp(Accumulator value, Combine combine) {
   return value;
 }
 
-/// All of a block's numbers, combined; what its first thread gets counts.
+/// Combines the values of a block; only the first thread's result is valid.
 template <class Accumulator, class Combine>
 __device__ Accumulator combine_block(Accumulator value, Accumulator identity, Combine combine) {
   __shared__ Accumulator of_warps[block_warps];
@@ -41,7 +41,7 @@ __device__ Accumulator combine_block(Accumulator value, Accumulator identity, Co
   if (lane == 0) of_warps[warp] = value;
   __syncthreads();
   value = lane < block_warps ? of_warps[lane] : identity;
-  __syncthreads();  // the caller may do the same again
+  __syncthreads();  // the caller may call it again
   return combine_warp(value, combine);
 }
 

@@ -13,13 +13,13 @@
 namespace troupe::cuda {
 namespace detail {
 
-/// The bits of an element, sorted by the key that a `decomposed_by_order` makes of them.
+/// The bits of an element. They are sorted by the key that a `decomposed_by_order` makes of them.
 template <class Key>
 struct ordered_bits {
   Key bits;
 };
 
-/// What CUB calls a decomposer, the one argument that reaches the code which makes keys.
+/// A "decomposer" of CUB: the only argument that reaches the code that makes keys.
 template <class Key>
 struct decomposed_by_order {
   primitives::sorting_order<Key> order;
@@ -31,9 +31,10 @@ struct decomposed_by_order {
 }  // namespace detail
 }  // namespace troupe::cuda
 
-/// How CUB makes keys of elements, for ours: an order that is known when the kernel runs. CUB's own
-/// floats would neither put −0 before +0 nor NaNs behind all numbers, and a pass of its own for
-/// keys costs a quarter of the sort. Source: CCCL 3.0.1, cub/block/radix_rank_sort_operations.cuh.
+/// Makes CUB compute keys of elements in an order that is known only when the kernel runs. CUB's
+/// own order of floats neither puts −0 before +0 nor NaNs behind all numbers, and a separate pass
+/// for keys costs a quarter of the sort. Source: CCCL 3.0.1,
+/// cub/block/radix_rank_sort_operations.cuh.
 template <class Key>
 struct CUB_NS_QUALIFIER::detail::radix::traits_t<troupe::cuda::detail::ordered_bits<Key>, false> {
   using order = troupe::cuda::detail::decomposed_by_order<Key>;
@@ -67,7 +68,7 @@ struct CUB_NS_QUALIFIER::detail::radix::traits_t<troupe::cuda::detail::ordered_b
 namespace troupe::cuda {
 namespace detail {
 
-/// CUB counts in the type of `count`: fewer than 2^31 elements are sorted faster in 32 bits.
+/// CUB counts in the type of `count`. Fewer than 2^31 elements are sorted faster with 32 bits.
 template <class Key, class Value, class Count>
 cudaError_t sort(const radix_sort<Key, Value>& what, Count count, void* temporary,
                  std::size_t& bytes, cudaStream_t stream) {

@@ -9,15 +9,15 @@
 #include <cstddef>
 #include <cstdint>
 
-/// Sorting of elements by CUB, in the order of their keys, and what makes keys of elements. Made
-/// for each width of keys, for no values and for values of 4 and 8 bytes.
+/// Sorts elements by their keys with CUB, and converts between elements and keys. Compiled for each
+/// width of keys, without values and with values of 4 and 8 bytes.
 namespace troupe::cuda {
 
-/// Nothing goes along with the keys.
+/// The value type of a sort without values.
 struct no_value {};
 
-/// What is sorted, packed; the first two are not written. Keys are elements: CUB's kernels turn
-/// them into keys in registers.
+/// The packed operands of a sort; the first two are not written. Keys are elements: CUB's kernels
+/// convert them in registers.
 template <class Key, class Value>
 struct radix_sort {
   primitives::sorting_order<Key> order;
@@ -27,7 +27,7 @@ struct radix_sort {
   Value* sorted_values = nullptr;
   std::int64_t count = 0;
 
-  /// Temporary memory that it needs.
+  /// The size of the temporary memory.
   [[nodiscard]] result<std::size_t> temporary_bytes() const;
   [[nodiscard]] result<void> enqueue(void* temporary, std::size_t bytes, const lane& where) const;
 };

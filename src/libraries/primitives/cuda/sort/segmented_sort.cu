@@ -10,7 +10,7 @@
 namespace troupe::cuda {
 namespace {
 
-/// Where segments begin and end, within the vector whatever the offsets are.
+/// Stores the bounds of all segments, clamped to the vector.
 __global__ void __launch_bounds__(block_threads)
     bound_segments(segment_offsets offsets, int* begins, int* ends) {
   for_each_element(offsets.segments(), [&](std::int64_t i) {
@@ -31,7 +31,7 @@ result<void> enqueue(const primitives::segmented_sort& r, late_failure failure, 
   const auto sorted = c.array<Key>(count);
   const auto begins = c.array<int>(segments);
   const auto ends = c.array<int>(segments);
-  // Not DeviceSegmentedSort, which waits for the device.
+  // Not DeviceSegmentedSort: it waits for the device.
   const auto sort = [&](void* memory, std::size_t& bytes) {
     return cub::DeviceSegmentedRadixSort::SortKeys(
         memory, bytes, keys.get(), sorted.get(), static_cast<int>(count),
@@ -42,7 +42,7 @@ result<void> enqueue(const primitives::segmented_sort& r, late_failure failure, 
   c.share(bytes);
   TRY(c.begin());
 
-  // Elements of no segment stay as they are in the copy.
+  // Elements outside of all segments keep their place in the copy.
   TRY(enqueue_keys(r.x, order, keys.get(), sorted.get(), where));
   if (count > 0 && segments > 0) {
     TRY(launch_over(segments, bound_segments, where.stream(), offsets, begins, ends));

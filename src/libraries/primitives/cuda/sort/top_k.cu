@@ -7,9 +7,9 @@
 
 #include <algorithm>
 
-// Keys are in the order of the request, so the k smallest are what it wants. Their bound, the k-th
-// key, is found digit by digit from the uppermost on: all elements are counted by the digit, and
-// only those with the bound's digit go on to be counted by the next one.
+// Keys are in the request's order, so the result is the k smallest keys. Their bound, the k-th key,
+// is found digit by digit from the highest digit on: each step counts elements by one digit, and
+// only elements with the bound's digit take part in the next step.
 namespace troupe::cuda {
 namespace {
 
@@ -27,13 +27,13 @@ struct keyed_vector {
   __device__ Key operator[](std::int64_t i) const { return order.key_of(first[i * step]); }
 };
 
-/// What is known of the bound.
+/// The search state of the bound.
 template <class Key>
 struct search_state {
   unsigned long long counts[digit_values];
-  std::int64_t
-      wanted;  ///< how many of the elements with the bound's upper digits are before it or equal
-  Key bound;   ///< its upper digits
+  /// The number of elements with the bound's upper digits that are before it or equal.
+  std::int64_t wanted;
+  Key bound;  ///< its upper digits, as far as known
 };
 
 template <class Key>
@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(block_threads)
   }
 }
 
-/// Finds the bound's digit: the first with which enough elements have been counted.
+/// Finds the next digit of the bound: the first at which enough elements have been counted.
 template <class Key>
 __global__ void __launch_bounds__(block_threads) choose_digit(int shift, search_state<Key>* state) {
   constexpr int per_thread = digit_values / block_threads;
@@ -125,7 +125,7 @@ result<void> enqueue_search(const keyed_vector<Key>& x, std::int64_t k, search_s
   constexpr std::int64_t thread_share = 16;
   const std::int64_t blocks = std::clamp<std::int64_t>(
       x.count / (thread_share * block_threads), 1, where.multiprocessors() * per_multiprocessor);
-  // 32 bits are enough for what one block counts.
+  // A block must not count more than fits in 32 bits.
   const std::int64_t enough = std::max(blocks, x.count >> 31);
   TRY(launch(begin_search<Key>, 1, block_threads, where.stream(), state, k));
   for (int above = static_cast<int>(sizeof(Key)) * 8; above > 0;) {
@@ -160,7 +160,7 @@ result<void> enqueue(const primitives::top_k& r, lane& where) {
   TRY(c.begin());
 
   TRY(enqueue_search(x, k, state.get(), where));
-  // Those before the bound, then as many equal ones as there is room for: the first.
+  // Keys before the bound, then the first of the equal ones, as many as there is room for.
   before_bound.flag.state = state;
   before_bound.sink.first = reinterpret_cast<std::int64_t*>(indices.get());
   selection equal = before_bound;

@@ -6,7 +6,7 @@
 
 namespace troupe::cuda {
 
-/// Enqueues the search for the k-th key, the selection of what is before it, and its sort.
+/// Enqueues the search for the k-th key, the selection of the elements before it, and their sort.
 [[nodiscard]] result<void> enqueue_top_k(const primitives::top_k& r, lane& where);
 
 }  // namespace troupe::cuda

@@ -6,10 +6,10 @@
 
 #include <cstdint>
 
-/// What the solver's kernels have in common.
+/// Shared by the solver's kernels.
 namespace troupe::cuda {
 
-/// Matrices as a kernel walks them, by one number for each element.
+/// Matrices whose elements a kernel visits by one number each.
 template <class D>
 struct matrix_list {
   D* first = nullptr;
@@ -62,7 +62,7 @@ __device__ inline void make_one(complex_value<R>& v) {
   v = {1, 0};
 }
 
-/// The lowest of all threads' numbers, in thread 0; `threads_per_block` threads, all of them.
+/// The lowest number of a block, in thread 0. All `threads_per_block` threads must call it.
 __device__ inline unsigned long long lowest_of_block(unsigned long long mine) {
   __shared__ unsigned long long lowest;
   if (threadIdx.x == 0) lowest = ~0ull;

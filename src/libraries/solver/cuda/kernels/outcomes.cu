@@ -6,7 +6,7 @@
 namespace troupe::cuda {
 namespace {
 
-using place = unsigned long long;  // what atomicMin takes of 64 bits
+using place = unsigned long long;  // the 64-bit type of atomicMin
 static_assert(sizeof(place) == sizeof(std::uint64_t));
 constexpr place nowhere = ~place{0};
 
@@ -28,7 +28,7 @@ __device__ void explain(const outcomes& found, const late_words& not_finite, boo
   fail(failure, batched, matrix, words.before, other ? info - found.other_from : info, words.after);
 }
 
-// One block: what is wrong is written by one thread.
+// A single block, one thread of which reports the failure.
 __global__ void __launch_bounds__(threads_per_block)
     tell(const __grid_constant__ outcomes found, const __grid_constant__ late_words not_finite,
          std::int32_t* to, bool batched, late_failure failure) {

@@ -14,7 +14,7 @@ namespace troupe::cuda {
 
 inline constexpr std::int64_t i32_bytes = size_of(dtype::i32);
 
-/// What an error says around the number of a matrix that has no answer.
+/// The error text around the number of a matrix without a result.
 struct outcome_words {
   late_words before;
   late_words after;
@@ -24,30 +24,29 @@ struct outcome_words {
       : before(text.before), after(text.after) {}
 };
 
-/// What routines have said of a batch, in device memory.
+/// The outcomes of a batch, in device memory.
 struct outcomes {
-  const std::int32_t* info = nullptr;    ///< one for each matrix
-  const std::uint32_t* flags = nullptr;  ///< not 0 where a matrix is not finite; may be null
+  const std::int32_t* info = nullptr;    ///< one per matrix
+  const std::uint32_t* flags = nullptr;  ///< not 0 if a matrix is not finite; may be null
   std::int64_t count = 0;
   outcome_words words{};
-  /// Numbers beyond this one count from it, with other words.
+  /// Larger numbers are counted from this one and get other words.
   std::int64_t other_from = std::numeric_limits<std::int32_t>::max();
   outcome_words other{};
 };
 
-/// Enqueues zeros in a packed tensor; nothing where it is null. Of batches in which there is
-/// nothing to compute.
+/// Enqueues zeros in a packed tensor, or nothing if it is null. For batches without any work.
 [[nodiscard]] result<void> clear(const any_tensor& t, lane& where);
 
-/// Enqueues writing them to `info`, the request's own (may be null), and making the request fail
-/// where one is not 0: with the first. The last that the request enqueues. `a` tells whether there
+/// Enqueues copying the outcomes to the request's `info` (may be null), and failing the request
+/// with the first that is not 0. It must be the last work of the request. `a` shows whether there
 /// is a batch.
 [[nodiscard]] result<void> report(const outcomes& found, const any_tensor& info,
                                   const any_tensor& a, late_failure failure, lane& where);
 
-/// Enqueues copying pivots, of which there are some, n for each matrix, to `to`, or to `narrow`;
-/// each that is not within 1 … n is replaced by its own row's number, so that none is followed out
-/// of its matrix. The lowest bad one is noted for `report_pivots`.
+/// Enqueues copying pivots, n per matrix and at least one, to `to` or to `narrow`. A pivot outside
+/// of 1 … n is replaced by its row's own number, so that it cannot lead out of its matrix. The
+/// lowest bad pivot is noted for `report_pivots`.
 struct pivot_copies {
   std::int64_t* to = nullptr;  ///< either may be null
   std::int32_t* narrow = nullptr;
@@ -55,8 +54,8 @@ struct pivot_copies {
 };
 [[nodiscard]] result<void> admit_pivots(const any_tensor& pivots, const pivot_copies& copies,
                                         lane& where);
-/// Enqueues making the request fail with `invalid_argument` where `admit_pivots` found a bad one,
-/// instead of all else that `report` would say. The last that the request enqueues.
+/// Enqueues failing the request with `invalid_argument` if `admit_pivots` found a bad pivot. This
+/// takes precedence over `report`. It must be the last work of the request.
 [[nodiscard]] result<void> report_pivots(const any_tensor& pivots, const std::uint64_t* first_bad,
                                          late_failure failure, lane& where);
 /// Enqueues widening `count` pivots.

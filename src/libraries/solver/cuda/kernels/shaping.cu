@@ -47,7 +47,8 @@ __global__ void __launch_bounds__(threads_per_block) conjugate_all(matrix_list<D
   }
 }
 
-/// The first i below `n` whose diagonal element `is_bad`, + 1, or 0: of a block, in every thread.
+/// Returns i + 1 for the first i below `n` whose diagonal element `is_bad`, or 0, in every thread
+/// of the block.
 template <class D, class F>
 __device__ std::int32_t first_on_diagonal(const matrix_list<D>& m, std::int64_t b, std::int64_t n,
                                           F is_bad) {
@@ -58,7 +59,7 @@ __device__ std::int32_t first_on_diagonal(const matrix_list<D>& m, std::int64_t 
   return static_cast<std::int32_t>(lowest_of_block(mine) + 1);
 }
 
-// A block for each matrix, in turn.
+// Blocks take one matrix each, in turn.
 template <class D>
 __global__ void __launch_bounds__(threads_per_block)
     first_zero(matrix_list<D> m, std::int32_t* info) {
@@ -76,7 +77,7 @@ __device__ bool is_nan(complex_value<R> v) {
   return isnan(v.re);
 }
 
-// A block for each matrix, in turn.
+// Blocks take one matrix each, in turn.
 template <class D>
 __global__ void __launch_bounds__(threads_per_block)
     first_nan(matrix_list<D> m, std::int32_t* info) {
@@ -87,7 +88,7 @@ __global__ void __launch_bounds__(threads_per_block)
   }
 }
 
-/// Where the matrices of a tensor of any strides lie.
+/// The positions of the matrices of a tensor with any strides.
 template <class D>
 struct spread_matrices {
   const D* first = nullptr;
@@ -139,7 +140,7 @@ __global__ void __launch_bounds__(threads_per_block)
   }
 }
 
-/// Whether the element is one of the part that is looked at.
+/// True if the element belongs to that part.
 __device__ bool is_in(part looked_at, std::int64_t row, std::int64_t column) {
   return looked_at == part::all || (looked_at == part::upper ? row <= column : row >= column);
 }
@@ -179,10 +180,10 @@ __device__ void multiply(complex_value<R>& v, R by) {
   v.im *= by;
 }
 
-/// Half the exponents, less the digits that a sum of squares needs. Source: LAPACK xGESVD.
+/// Half the range of exponents, less the digits that a sum of squares needs. Source: LAPACK xGESVD.
 template <class R>
 constexpr int largest_exponent = sizeof(R) == sizeof(double) ? 459 : 40;
-/// One whose inverse is no subnormal number either.
+/// The largest scale whose inverse is not subnormal.
 template <class R>
 constexpr int largest_scale = sizeof(R) == sizeof(double) ? 1022 : 126;
 
@@ -191,8 +192,8 @@ __device__ unsigned long long bits_of(double v) {
   return static_cast<unsigned long long>(__double_as_longlong(v));
 }
 
-/// `scales`, which are clear, take the largest element of each matrix. What is not negative is in
-/// the order of its bits. A block for each column, in turn.
+/// Stores the largest element of each matrix in `scales`, which must be clear. Numbers that are not
+/// negative compare like their bits. Blocks take one column each, in turn.
 template <class D, class R>
 __global__ void __launch_bounds__(threads_per_block)
     find_largest(matrix_list<D> m, part looked_at, R* scales) {
@@ -214,7 +215,7 @@ __global__ void __launch_bounds__(threads_per_block)
   }
 }
 
-/// Of the largest elements.
+/// Replaces the largest element of each matrix by its scale.
 template <class R>
 __global__ void __launch_bounds__(threads_per_block) choose_scales(R* scales, std::int64_t count) {
   for (std::int64_t b = first_step(); b < count; b += step_width()) {
@@ -241,7 +242,7 @@ __global__ void __launch_bounds__(threads_per_block)
     numbers[flat] /= scales[flat / each];
 }
 
-/// Calls `f` with the list in its type, where there is anything to do.
+/// Calls `f` with the list in its type, unless it is empty.
 template <class F>
 result<void> on_list(const matrices& m, F f) {
   if (m.elements() == 0) return {};

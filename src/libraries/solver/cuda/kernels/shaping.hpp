@@ -6,15 +6,15 @@
 
 #include <cstdint>
 
-/// Kernels that make matrices what routines expect, and what requests promise. Each takes no
-/// matrices or empty ones, too.
+/// Kernels that prepare matrices for routines, and finish results as requests promise. Each accepts
+/// zero matrices, and empty ones.
 namespace troupe::cuda {
 
-/// What is made of square matrices; the triangle is that of what lies there.
+/// The changes to square matrices. The triangle is the one in memory.
 struct triangle_shape {
   bool upper = false;
-  bool zero_other = false;     ///< the other triangle
-  bool real_diagonal = false;  ///< of complex matrices
+  bool zero_other = false;     ///< in the other triangle
+  bool real_diagonal = false;  ///< complex matrices only
   bool unit_diagonal = false;
 };
 [[nodiscard]] result<void> shape_triangle(const matrices& m, const triangle_shape& as, lane& where);
@@ -22,36 +22,36 @@ struct triangle_shape {
 /// Makes the other triangle the conjugate transpose of this one.
 [[nodiscard]] result<void> mirror_triangle(const matrices& m, bool upper, lane& where);
 [[nodiscard]] result<void> fill_identity(const matrices& m, lane& where);
-/// Conjugates every element; nothing for real types.
+/// Conjugates every element; does nothing for real types.
 [[nodiscard]] result<void> conjugate(const matrices& m, lane& where);
 
-/// info[b] = i + 1 for the first i whose diagonal element is zero, or 0.
+/// Sets info[b] to i + 1 for the first i whose diagonal element is zero, or to 0.
 [[nodiscard]] result<void> find_zero_on_diagonal(const matrices& m, std::int32_t* info,
                                                  lane& where);
-/// info[b] = i + 1 for the first i whose diagonal element is NaN, of those before the element that
-/// info[b] names already.
+/// Sets info[b] to i + 1 for the first i whose diagonal element is NaN, if it comes before the
+/// element that info[b] already names.
 [[nodiscard]] result<void> find_nan_on_diagonal(const matrices& m, std::int32_t* info, lane& where);
-/// Where info[b] is not 0, the matrix becomes what lies in `old`, of the same extents.
+/// Copies the matrix from `old`, of the same extents, if info[b] is not 0.
 [[nodiscard]] result<void> restore_where_failed(const matrices& m, const any_tensor& old,
                                                 const std::int32_t* info, lane& where);
 
-/// What is beside the triangle, and with `unit_diagonal` the diagonal, becomes what lies in `old`.
+/// Copies everything outside of the triangle from `old`; with `unit_diagonal` also the diagonal.
 [[nodiscard]] result<void> restore_beside(const matrices& m, const any_tensor& old,
                                           const triangle_shape& as, lane& where);
 
-/// Which elements of a matrix are looked at.
+/// The part of a matrix that is examined.
 enum class part : std::uint8_t { all, upper, lower };
-/// Adds 1 to flags[b], which must be clear, where a matrix has infinities or NaNs there, and makes
-/// such a matrix zero.
+/// If a matrix has infinities or NaNs in that part, sets flags[b] to 1 and the matrix to zero. The
+/// flags must be clear.
 [[nodiscard]] result<void> set_aside_not_finite(const matrices& m, part looked_at,
                                                 std::uint32_t* flags, lane& where);
 
-/// Multiplies each matrix whose elements are so small or so large that squares of them would be out
-/// of range by a power of 2, which is written to scales[b], of the real type; for others that is 1.
-/// No element that is looked at is infinite or NaN.
+/// Multiplies each matrix by a power of 2 if its elements are so small or large that their squares
+/// would be out of range. Writes the power, or 1, to scales[b], in the real type. Elements in that
+/// part must be finite.
 [[nodiscard]] result<void> scale_into_range(const matrices& m, part looked_at, std::byte* scales,
                                             lane& where);
-/// Divides `each` real numbers of each matrix of `m` by its scale.
+/// Divides `each` real numbers per matrix of `m` by the matrix's scale.
 [[nodiscard]] result<void> divide_by_scales(const matrices& m, std::byte* numbers,
                                             std::int64_t each, const std::byte* scales,
                                             lane& where);

@@ -13,7 +13,7 @@ struct wanted {
   solver::eigen_range range;
   double lower, upper;
   std::int64_t first;
-  std::int64_t room;  ///< for eigenvalues of each matrix
+  std::int64_t room;  ///< for each matrix's eigenvalues
   std::int64_t n;
   std::int64_t count;
 };
@@ -34,7 +34,7 @@ __device__ std::int64_t how_many_at_most(const R* w, std::int64_t n, double boun
   return low;
 }
 
-// A block for each matrix, in turn.
+// Blocks take one matrix each, in turn.
 template <class R>
 __global__ void __launch_bounds__(threads_per_block)
     choose(const R* all, const __grid_constant__ wanted what, const std::uint32_t* flags, chosen to,
@@ -86,7 +86,7 @@ __global__ void __launch_bounds__(threads_per_block)
     to[flat] = from[flat / kept * values + flat % kept];
 }
 
-// Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014.
+// Source: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014.
 __device__ std::uint64_t mixed(std::uint64_t z) {
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
   z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
@@ -149,8 +149,8 @@ __global__ void __launch_bounds__(threads_per_block)
   }
 }
 
-// The imaginary part of a pair's first eigenvalue is positive. An eigenvalue is the first of its
-// pair where an even number of complex ones is before it, so each column is judged by itself.
+// The first eigenvalue of a pair has a positive imaginary part. An eigenvalue is the first of its
+// pair if the number of complex ones before it is even, so columns can be processed independently.
 template <class R>
 __global__ void __launch_bounds__(threads_per_block)
     spread(matrix_list<R> from, const complex_value<R>* w, matrix_list<complex_value<R>> to,
@@ -168,8 +168,8 @@ __global__ void __launch_bounds__(threads_per_block)
   }
 }
 
-// One block. Each eigenvalue takes the nearest of those that are left: n² steps of one block, which
-// is little beside the n³ of the eigenvalues.
+// A single block. Each eigenvalue takes the nearest of those that are left. This takes n² steps,
+// which is little beside the n³ of the eigenvalues.
 template <class R>
 __global__ void __launch_bounds__(threads_per_block)
     match(const complex_value<R>* other, const complex_value<R>* w, std::int64_t n,
@@ -186,7 +186,7 @@ __global__ void __launch_bounds__(threads_per_block)
       if (taken[j] != 0) continue;
       const R re = other[j].re - w[i].re;
       const R im = -other[j].im - w[i].im;
-      const R distance = hypot(re, im);  // squares of small and large ones are out of range
+      const R distance = hypot(re, im);  // a square could overflow or underflow
       if (place < 0 || distance < best) {
         best = distance;
         place = static_cast<std::int32_t>(j);

@@ -12,7 +12,7 @@
 namespace troupe::cuda {
 namespace {
 
-/// Calls `call(first, count)` for parts of a batch that 32 bits can count.
+/// Calls `call(first, count)` for parts of a batch whose size fits in 32 bits.
 template <class Call>
 result<void> in_parts(std::int64_t all, Call call) {
   constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
@@ -22,7 +22,7 @@ result<void> in_parts(std::int64_t all, Call call) {
   return {};
 }
 
-/// What a routine says about its arguments, in host memory.
+/// Converts the status that a routine returns about its arguments, in host memory.
 result<void> accepted(int info, std::string_view call) {
   if (info == 0) return {};
   return error{.code = errc::library_error,
@@ -68,7 +68,7 @@ result<void> potrf_batched(const listed& a, bool upper, std::int32_t* info, lane
   const auto solver = TRY(cusolver_of(where));
   return for_classic_type(a.all.type, [&]<class T>(T) {
     return in_parts(a.all.count, [&](std::int64_t first, int count) {
-      // It does not write to the list, but does not say so.
+      // The routine does not write to the list, although its signature is not const.
       return solver_routines<T>::potrf_batched(*solver, fill_mode(upper), narrow(a.all.rows),
                                                const_cast<T**>(a.from<T>(first)), narrow(a.all.ld),
                                                info + first, count);

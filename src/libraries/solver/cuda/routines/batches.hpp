@@ -8,11 +8,11 @@
 
 #include <cstdint>
 
-/// Routines of cuBLAS and cuSOLVER on all matrices of a batch at once, which they find by lists of
-/// addresses. Batches that 32 bits cannot count are taken in parts.
+/// Routines of cuBLAS and cuSOLVER on all matrices of a batch at once, by lists of addresses.
+/// Batches whose size exceeds 32 bits are done in parts.
 namespace troupe::cuda {
 
-/// Whether a batch of matrices of this size is better done at once than one by one.
+/// True if a batch of matrices of this size is faster at once than one by one.
 [[nodiscard]] constexpr bool is_batch_of_small(std::int64_t count, std::int64_t n) noexcept {
   return count > 1 && n <= 256;
 }

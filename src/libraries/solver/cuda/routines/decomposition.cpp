@@ -10,7 +10,7 @@
 namespace troupe::cuda {
 namespace {
 
-// Of cuSOLVER's routine for many matrices at once. Source: cuSOLVER documentation, gesvdjBatched.
+// The limit of cuSOLVER's batched routine. Source: cuSOLVER documentation, gesvdjBatched.
 constexpr std::int64_t largest_at_once = 32;
 
 constexpr cusolverEigMode_t mode_of(bool vectors) noexcept {
@@ -45,7 +45,7 @@ decomposition::decomposition(call_frame& c, const cusolver_lane& solver, const w
       values_(std::min(m, n)),
       a_(c, type, std::max(m, n), values_, count),
       s_(c.bytes(values_ * count * size_of(real_of(type)))),
-      // Many at once write all of them.
+      // The batched routine writes all columns.
       first_(c, type, a_->rows, full() || method_ == method::jacobi_at_once ? a_->rows : values_,
              count, writes_vectors()),
       second_(c, type, values_, values_, count, writes_vectors()),

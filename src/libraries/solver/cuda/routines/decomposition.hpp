@@ -12,8 +12,8 @@
 
 namespace troupe::cuda {
 
-/// Singular values of a batch of matrices in workspace: a = left · diag(s) · rightᴴ. Of a wide
-/// matrix the adjoint is decomposed, because routines take no wide ones.
+/// Singular values of a batch of matrices in workspace: a = left · diag(s) · rightᴴ. Routines take
+/// no wide matrices, so for these the adjoint is decomposed.
 class decomposition {
  public:
   struct wanted {
@@ -21,23 +21,24 @@ class decomposition {
     solver::singular_vectors vectors = solver::singular_vectors::thin;
   };
 
-  /// Neither extent is 0.
+  /// Precondition: neither extent is 0.
   decomposition(call_frame& c, const cusolver_lane& solver, const wanted& what, dtype type,
                 std::int64_t m, std::int64_t n, std::int64_t count);
-  /// What its routine works in. `like`: any address of device memory.
+  /// The workspace of its routine. `like`: any address of device memory.
   [[nodiscard]] result<routine_bytes> bytes(const void* like) const;
 
-  /// Enqueues copying `a` there, infinities and NaNs set aside: see `set_aside_not_finite`.
+  /// Enqueues copying `a` to workspace, with infinities and NaNs set aside; see
+  /// `set_aside_not_finite`.
   [[nodiscard]] result<void> load(const any_tensor& a, std::uint32_t* flags, lane& where) const;
   /// May wait for the lane.
   [[nodiscard]] result<void> run(std::int32_t* info, lane& where) const;
 
   [[nodiscard]] std::byte* s() const noexcept { return s_; }
   [[nodiscard]] std::int64_t values() const noexcept { return values_; }
-  /// Vectors in columns, of which there may be more than values. Not there without vectors.
+  /// The vectors, in columns; there may be more than values. Absent if no vectors are wanted.
   [[nodiscard]] const matrices& left() const noexcept { return wide_ ? *second_ : *first_; }
   [[nodiscard]] const matrices& right() const noexcept { return wide_ ? *first_ : *second_; }
-  /// The matrices that are decomposed, tall, whose content is lost.
+  /// The tall matrices that are decomposed. Their content is lost.
   [[nodiscard]] const matrices& tall() const noexcept { return *a_; }
   [[nodiscard]] bool wide() const noexcept { return wide_; }
 
@@ -65,9 +66,9 @@ class decomposition {
   std::int64_t values_;
   frame_matrices a_;
   frame_array<std::byte> s_;
-  frame_matrices first_;  // of the tall matrix
+  frame_matrices first_;  // for the tall matrix
   frame_matrices
-      second_;  // of the tall matrix; xGESVD writes its adjoint, which is turned afterwards
+      second_;  // for the tall matrix; xGESVD writes the adjoint, which is then transposed
   frame_matrices turned_;
   frame_array<std::byte> scales_;
 };

@@ -6,7 +6,7 @@
 namespace troupe::cuda {
 namespace {
 
-/// What `ask(bytes)` says in elements, for routines that count so.
+/// Converts the size that `ask` reports in elements to bytes.
 template <class Ask>
 result<routine_bytes> elements_of(dtype type, Ask ask) {
   int count = 0;

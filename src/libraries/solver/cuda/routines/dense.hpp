@@ -8,21 +8,21 @@
 
 #include <cstdint>
 
-/// Routines of cuSOLVER on one matrix of a batch, in 64 bits where there are such. Each first says
-/// what it works in; for that, `like` is any address of device memory.
+/// Routines of cuSOLVER on one matrix of a batch, with 64-bit sizes if available. Each `_bytes`
+/// function returns the workspace of a routine; its `like` is any address of device memory.
 namespace troupe::cuda {
 
 struct on_matrix {
   const cusolver_lane& solver;
   const call_frame& frame;
   const matrices& a;
-  std::int64_t matrix = 0;  ///< of the batch
+  std::int64_t matrix = 0;  ///< its number in the batch
   std::int32_t* info = nullptr;
 };
 
 [[nodiscard]] result<routine_bytes> getrf_bytes(const cusolver_lane& s, const matrices& a,
                                                 const void* like);
-/// `pivots` are this matrix's.
+/// `pivots` are those of this matrix.
 [[nodiscard]] result<void> getrf(const on_matrix& on, std::int64_t* pivots);
 /// Overwrites the matrix of `b`.
 [[nodiscard]] result<void> getrs(const on_matrix& on, cublasOperation_t op,
@@ -42,9 +42,9 @@ struct on_matrix {
 
 [[nodiscard]] result<routine_bytes> geqrf_bytes(const cusolver_lane& s, const matrices& a,
                                                 const void* like);
-/// `tau` is this matrix's.
+/// `tau` is that of this matrix.
 [[nodiscard]] result<void> geqrf(const on_matrix& on, void* tau);
-/// Q of the first `reflectors` columns in the columns of `a`.
+/// Stores Q of the first `reflectors` columns in the columns of `a`.
 [[nodiscard]] result<routine_bytes> orgqr_bytes(const cusolver_lane& s, const matrices& a,
                                                 std::int64_t reflectors, const void* like);
 [[nodiscard]] result<void> orgqr(const on_matrix& on, std::int64_t reflectors, const void* tau);

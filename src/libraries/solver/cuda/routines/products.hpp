@@ -14,7 +14,7 @@ namespace troupe::cuda {
 [[nodiscard]] result<void> multiply(cublasOperation_t op_a, const matrices& a, const matrices& b,
                                     const matrices& c, std::int64_t matrix, lane& where);
 
-/// Enqueues solving op(r) · x = b for the upper triangle r of one matrix, in place of b's first
+/// Enqueues solving op(r) · x = b for the upper triangle r of one matrix. x overwrites b's first
 /// rows.
 [[nodiscard]] result<void> solve_upper(cublasOperation_t op, const matrices& r, std::int64_t n,
                                        const matrices& b, std::int64_t matrix, lane& where);

@@ -5,7 +5,7 @@
 #include "libraries/solver/cuda/cusolver.hpp"
 #include "libraries/solver/cuda/limits.hpp"
 
-// All of it is marked deprecated, for a library that is not part of the toolkit.
+// All of these functions are deprecated in favour of a library that is not part of the toolkit.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 #include <cusolverSp.h>
@@ -22,7 +22,7 @@ constexpr char attachment_key = 0;
 
 struct attached {
   cusolverSpHandle_t handle = nullptr;
-  cusparseMatDescr_t form = nullptr;  // general, from 0
+  cusparseMatDescr_t form = nullptr;  // general, zero-based
 
   attached() = default;
   attached(const attached&) = delete;

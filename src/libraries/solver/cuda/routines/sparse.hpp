@@ -7,7 +7,7 @@
 
 namespace troupe::cuda {
 
-/// A matrix in compressed rows, in memory of the host.
+/// A matrix in compressed rows, in host memory.
 template <class T>
 struct sparse_matrix {
   int rows = 0;
@@ -18,19 +18,20 @@ struct sparse_matrix {
   const int* places = nullptr;
 };
 
-// Solvers of cuSOLVER for one right side, whose last vendor release is this one: their successor,
-// cuDSS, is a library of its own. T is float or double. They wait for the lane.
+// Solvers of cuSOLVER for a single right side; T is float or double. They wait for the lane. This
+// is the last vendor release with them: their successor, cuDSS, is a separate library.
 
-/// By Cholesky, on the device. \returns the row of the first pivot below `tolerance`, or -1
+/// Solves by Cholesky, on the device. \returns the row of the first pivot below `tolerance`, or −1
 template <class T>
 [[nodiscard]] result<int> sparse_cholesky(const sparse_matrix<T>& a, const T* b, T* x, T tolerance,
                                           solver::ordering ordering, lane& where);
-/// By LU with partial pivoting, on the host: cuSOLVER has none on the device. \returns the same
+/// Solves by LU with partial pivoting, on the host: cuSOLVER has no device version. \returns the
+/// same
 template <class T>
 [[nodiscard]] result<int> sparse_lu(const sparse_matrix<T>& a, const T* b, T* x, T tolerance,
                                     solver::ordering ordering, lane& where);
-/// By QR: of a square matrix on the device, and on the host where that has no full rank or is not
-/// square. \returns the rank
+/// Solves by QR, on the device if the matrix is square and has full rank, otherwise on the host.
+/// \returns the rank
 template <class T>
 [[nodiscard]] result<int> sparse_least_squares(const sparse_matrix<T>& a, const T* b, T* x,
                                                T tolerance, lane& where);

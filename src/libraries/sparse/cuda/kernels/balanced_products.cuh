@@ -7,11 +7,11 @@
 #include <climits>
 #include <cstdint>
 
-/// Products of balanced rows and dense matrices. Additions have a fixed order. Of a row that lies
-/// in several tiles, each tile keeps what it has, and `finish_long_rows` adds that up.
+/// Products of balanced rows and dense matrices. Additions have a fixed order. If a row lies in
+/// several tiles, each tile stores its part, and `finish_long_rows` adds up the parts.
 namespace troupe::cuda {
 
-/// Blocks that a multiprocessor should have room for: enough loads are under way then.
+/// Blocks that should fit on a multiprocessor, so that enough loads are in flight.
 template <class W>
 inline constexpr unsigned blocks_at_once = sizeof(W) == 16  ? 3
                                            : sizeof(W) == 8 ? 4
@@ -27,19 +27,19 @@ struct balanced_product {
   dense_operand<const D> in;
   dense_operand<D> out;
   device_update<D> finish;
-  work* heads;    ///< [tiles, columns]: of a row that began in an earlier tile and ends in this one
-  work* carries;  ///< [tiles, columns]: of a row that ends in a later tile
+  work* heads;    ///< [tiles, columns]: the end of a row that began in an earlier tile
+  work* carries;  ///< [tiles, columns]: the part of a row that ends in a later tile
   bool conjugated;
 
   [[nodiscard]] __device__ work stored(D value) const {
     const work v = widened(value);
     return conjugated ? conjugate_of(v) : v;
   }
-  /// Where the factor's row begins, behind its first one.
+  /// The offset of the factor's row from its first one.
   [[nodiscard]] __device__ Offset offset_of(I index) const {
     return static_cast<Offset>(index) * static_cast<Offset>(in.row_stride);
   }
-  /// Takes the whole of a tile's part of row `row` of those that end in it.
+  /// Stores the tile's sum for row `row`, counted among the rows that end in the tile.
   __device__ void end_row(const row_tile& tile, int row, std::int64_t column, work sum) const {
     if (row == 0 && tile.continues) {
       heads[tile.number * out.columns + column] = sum;
@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(tile_threads, blocks_at_once<work_of<D>>)
   const row_tile tile = p.a.tile_at(blockIdx.x);
   const int thread = static_cast<int>(threadIdx.x);
 
-  // All loads of one kind before any that needs them, so that they are under way at once.
+  // Issue all independent loads before any that depends on them, so that they overlap.
   const I* const tile_indices = p.a.indices + tile.first_slot + thread;
   const D* const tile_values = p.values + tile.first_slot + thread;
   I indices[thread_items];
@@ -95,7 +95,7 @@ __global__ void __launch_bounds__(tile_threads, blocks_at_once<work_of<D>>)
   }
   __syncthreads();
 
-  // Without branches: where rows end differs between the threads of a warp.
+  // Avoid branches: the ends of rows differ between the threads of a warp.
   const int first_item = thread * thread_items;
   const int first_row = rows_before(ends, tile.rows, first_item);
   int row = first_row;
@@ -116,7 +116,7 @@ __global__ void __launch_bounds__(tile_threads, blocks_at_once<work_of<D>>)
   }
   work front = sum_in_front(sum, ended != 0, handed);
   if (thread == tile_threads - 1) p.carries[tile.number] = ended != 0 ? sum : front + sum;
-  // All products are read now: sums of rows take their place, so that neighbours write neighbours.
+  // All products have been read. The sums of rows replace them, so that stores are coalesced.
   row = first_row;
 #pragma unroll
   for (int n = 0; n < thread_items; ++n) {
@@ -130,13 +130,13 @@ __global__ void __launch_bounds__(tile_threads, blocks_at_once<work_of<D>>)
     p.end_row(tile, i, 0, products[i]);
 }
 
-/// A product with a matrix: a warp has `warp_items` consecutive items, and a column for each of its
-/// threads. `chunks`: how many blocks share the columns of a tile.
+/// A product with a matrix: a warp has `warp_items` consecutive items, and each of its threads a
+/// column. `chunks`: the number of blocks that share the columns of a tile.
 template <class Offset, class I, class D>
 __global__ void __launch_bounds__(tile_threads, blocks_at_once<work_of<D>>)
     multiply_columns(const balanced_product<Offset, I, D> p, std::int64_t chunks) {
   using work = work_of<D>;
-  constexpr int ahead = 4;  // rows of the factor that are under way at once
+  constexpr int ahead = 4;  // rows of the factor whose loads overlap
   __shared__ int ends[tile_items];
   __shared__ work heads[tile_warps][warp_lanes];
   __shared__ work carries[tile_warps][warp_lanes];
@@ -172,7 +172,7 @@ __global__ void __launch_bounds__(tile_threads, blocks_at_once<work_of<D>>)
     next_end = row < row_end ? ends[row] : INT_MAX;
   };
   for (int base = begin - first_row; base < slot_end; base += warp_lanes) {
-    // Of an element without a place nothing is read but the factor's first row.
+    // An element out of range reads only the factor's first row.
     Offset offset = 0;
     work value{};
     const std::int64_t slot = tile.first_slot + base + lane;
@@ -210,7 +210,7 @@ __global__ void __launch_bounds__(tile_threads, blocks_at_once<work_of<D>>)
   }
   __syncthreads();
 
-  // What lies in several warps of the tile.
+  // Rows that lie in several warps of the tile.
   if (warp != 0 || !has_column) return;
   sum = work{};
   for (int w = 0; w < tile_warps; ++w) {
@@ -223,9 +223,9 @@ __global__ void __launch_bounds__(tile_threads, blocks_at_once<work_of<D>>)
   p.carries[tile.number * p.out.columns + column] = sum;
 }
 
-/// Adds up rows that lie in several tiles, a warp for each tile in which one begins, and fails the
+/// Adds up rows that lie in several tiles, one warp per tile in which a row begins, and fails the
 /// request if a fault is noted. `lanes` threads, a power of two, have a column each; the others
-/// share their tiles.
+/// take further tiles of the row.
 template <class Offset, class I, class D>
 __global__ void __launch_bounds__(tile_threads)
     finish_long_rows(const balanced_product<Offset, I, D> p, std::int64_t chunks, int lanes,

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <type_traits>
 
-/// Rows of csr, shared out so that each block has as many elements and ends of rows as any other,
-/// however long rows are. Elements and ends are items of one list: those of a row, then its end.
+/// Distributes csr rows so that each block has the same number of elements plus row ends, however
+/// long rows are. Elements and ends are items of one list: the elements of a row, then its end.
 /// Source: D. Merrill, M. Garland, "Merge-based parallel sparse matrix-vector multiplication",
 /// 2016.
 namespace troupe::cuda {
@@ -27,7 +27,7 @@ struct row_tile {
   std::int64_t first_slot;
   int rows;        ///< rows that end in it
   int slots;       ///< elements
-  bool continues;  ///< whether its first row has elements in an earlier tile
+  bool continues;  ///< its first row has elements in an earlier tile
 
   [[nodiscard]] __device__ int items() const { return rows + slots; }
 };
@@ -39,12 +39,12 @@ struct balanced_rows {
   std::int64_t rows;
   std::int64_t columns;
   std::int64_t slots;
-  std::int64_t* first_rows;  ///< the row that the first item of each tile is of
+  std::int64_t* first_rows;  ///< the row of each tile's first item
   unsigned long long* first_fault;
 
   [[nodiscard]] constexpr std::int64_t items() const { return rows + slots; }
   [[nodiscard]] constexpr std::int64_t tiles() const { return (items() - 1) / tile_items + 1; }
-  /// The row that has the first item behind a tile; `rows` where there is none.
+  /// The row of the first item behind a tile, or `rows`.
   [[nodiscard]] __device__ std::int64_t row_behind(std::int64_t tile) const {
     return tile + 1 < tiles() ? first_rows[tile + 1] : rows;
   }
@@ -67,14 +67,14 @@ struct balanced_rows {
     return static_cast<std::make_unsigned_t<I>>(index) <
            static_cast<std::make_unsigned_t<I>>(columns);
   }
-  /// Notes an element that has no place, if it has none.
+  /// Notes the element as a fault if it is out of range.
   __device__ void note_place(std::int64_t slot) const {
     if (!has_place(indices[slot]))
       atomicMin(first_fault, static_cast<unsigned long long>(rows + 1 + slot));
   }
 };
 
-/// Checks offset i, and says which tiles begin in row i. Precondition: no fault is noted.
+/// Checks offset i, and finds the tiles that begin in row i. Precondition: no fault is noted.
 template <class I>
 __global__ void divide_rows(balanced_rows<I> a, sparse::pattern_checks checks) {
   const std::int64_t i = thread_number();
@@ -91,8 +91,8 @@ __global__ void divide_rows(balanced_rows<I> a, sparse::pattern_checks checks) {
     a.first_rows[t] = i;
 }
 
-/// How many rows of a tile end before one of its items. `ends` are of its rows, and count its
-/// elements.
+/// The number of a tile's rows that end before one of its items. `ends` are those of its rows,
+/// counted in elements of the tile.
 __device__ inline int rows_before(const int* ends, int rows, int item) {
   int low = 0;
   int high = item < rows ? item : rows;
@@ -113,16 +113,16 @@ __device__ void load_ends(const balanced_rows<I>& a, const row_tile& tile, int* 
     ends[i] = static_cast<int>(a.offsets[tile.first_row + i + 1] - tile.first_slot);
 }
 
-/// What each warp of a block hands to the next ones.
+/// The values that each warp of a block passes to the next ones.
 template <class W>
 struct handed_on {
   W sums[tile_warps];
   bool ended[tile_warps];
 };
 
-/// Sums of threads in front that belong to the row in which this thread begins. `sum` is what the
-/// thread has of the row in which it stops, and `ended` whether that is another one. The order of
-/// additions is fixed. Every thread of the block calls it.
+/// The sum that earlier threads have for the row in which this thread begins. `sum` is this
+/// thread's part of the row in which it stops; `ended` is true if that is another row. The order of
+/// additions is fixed. Every thread of the block must call it.
 template <class W>
 __device__ W sum_in_front(W sum, bool ended, handed_on<W>& handed) {
   const int lane = static_cast<int>(threadIdx.x) % warp_lanes;

@@ -12,11 +12,11 @@
 /// Dense operands as kernels see them, and types of values.
 namespace troupe::cuda {
 
-/// What values of a device type are multiplied and added up in.
+/// The type in which values of a device type are multiplied and added.
 template <class D>
 using work_of = decltype(widened(std::declval<D>()));
 
-/// A dense matrix, or a vector as one of a single column.
+/// A dense matrix; a vector is a matrix with one column.
 template <class D>
 struct dense_operand {
   D* first;
@@ -36,7 +36,7 @@ struct dense_operand {
   }
 };
 
-/// alpha · sum + beta · old, where beta is not 0.
+/// alpha · sum + beta · old; if beta is 0, `old` is not read.
 template <class D>
 struct device_update {
   using work = work_of<D>;
@@ -51,7 +51,7 @@ struct device_update {
   }
 };
 
-/// Calls `f(T{}, D{})` with a value's type on the host and on the device.
+/// Calls `f(T{}, D{})` with the host type and the device type of values.
 template <class F>
 auto with_values(dtype type, F f) {
   switch (type) {
@@ -70,7 +70,7 @@ auto with_values(dtype type, F f) {
   }
 }
 
-/// A factor as kernels compute with it.
+/// A factor in the type of kernels' arithmetic.
 template <class W>
 struct factor_as {
   static W of(const scalar& s) { return s.as<W>(); }

@@ -8,12 +8,12 @@ namespace troupe::cuda {
 
 inline constexpr unsigned block_threads = 256;
 
-/// The number of this thread; each has one of `launch_over`'s.
+/// The number of this thread, among all of `launch_over`.
 __device__ inline std::int64_t thread_number() {
   return static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
 }
 
-/// Enqueues a kernel with at least `count` threads; nothing for none.
+/// Enqueues a kernel with at least `count` threads; does nothing if `count` is 0.
 template <class... Parameters>
 [[nodiscard]] result<void> launch_over(std::int64_t count, void (*kernel)(Parameters...),
                                        cudaStream_t stream,

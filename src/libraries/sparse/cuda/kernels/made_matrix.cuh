@@ -6,10 +6,10 @@
 
 #include <cstdint>
 
-/// Matrices that kernels make, as far as there is room.
+/// Matrices that kernels make, up to their capacity.
 namespace troupe::cuda {
 
-/// A list of integers of either type that is written.
+/// A writable list of integers of either type.
 struct made_list {
   std::int32_t* narrow = nullptr;
   std::int64_t* wide = nullptr;
@@ -32,7 +32,7 @@ struct made_list {
 };
 
 struct made_offsets {
-  made_list offsets;  ///< none of coo
+  made_list offsets;  ///< not for coo
 
   explicit made_offsets(const sparse_matrix& to) : offsets(to.offsets) {}
   __device__ void begin_major(std::int64_t i, std::int64_t first) const { offsets.put(i, first); }
@@ -40,7 +40,7 @@ struct made_offsets {
 
 template <class D>
 struct made_matrix : made_offsets {
-  made_list row_indices;  ///< of coo alone
+  made_list row_indices;  ///< coo only
   made_list indices;
   D* values;
   std::int64_t capacity;
@@ -64,7 +64,7 @@ struct made_matrix : made_offsets {
   return nnz.null() ? nullptr : nnz.data<std::int64_t>();
 }
 
-/// Answers how many elements there are, or that there is no room for them.
+/// Replies with the number of elements, or fails if it exceeds the capacity.
 __device__ inline void answer_number(std::int64_t number, std::int64_t capacity, std::int64_t* nnz,
                                      std::int64_t* reply, late_failure failure) {
   if (nnz != nullptr) *nnz = number;

@@ -5,7 +5,7 @@
 
 namespace troupe::cuda {
 
-/// What kernels need to say what is wrong with a pattern.
+/// Everything that kernels need to report a fault of a pattern.
 struct pattern_report {
   sparse::pattern_checks checks;
   const unsigned long long* first_fault;

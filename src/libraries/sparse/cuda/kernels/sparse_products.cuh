@@ -6,8 +6,8 @@
 
 #include <cstdint>
 
-// Each product of two elements is one number, its place in the result: these are sorted, and those
-// that are equal are one element. How many products there are the host has to know, to make room.
+// Each product of two elements gets a number: its position in the result. The numbers are sorted,
+// and equal ones form one element. The host needs the number of products to allocate memory.
 namespace troupe::cuda {
 namespace {
 
@@ -31,7 +31,8 @@ __device__ std::int64_t stride_of_threads() {
   return static_cast<std::int64_t>(gridDim.x) * threads;
 }
 
-/// How many products each element of the left factor has; of a wrong pattern, any number.
+/// Counts the products of each element of the left factor. For a wrong pattern the counts are
+/// arbitrary.
 __global__ void __launch_bounds__(threads) count_products(factor_patterns f, std::int64_t* counts) {
   for (std::int64_t l = first_of_thread(); l < f.left.slots; l += stride_of_threads()) {
     const std::int64_t k = f.left.indices[l];
@@ -40,7 +41,7 @@ __global__ void __launch_bounds__(threads) count_products(factor_patterns f, std
   }
 }
 
-/// The elements that product `p` is of.
+/// The two elements of product `p`.
 struct factor_slots {
   std::int64_t left;
   std::int64_t right;
@@ -72,14 +73,14 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-/// 1 where another element begins.
+/// Stores 1 for each product that begins a new element.
 __global__ void __launch_bounds__(threads)
     mark(const place* keys, std::int64_t products, std::int64_t* marks) {
   for (std::int64_t p = first_of_thread(); p < products; p += stride_of_threads())
     marks[p] = p == 0 || keys[p] != keys[p - 1] ? 1 : 0;
 }
 
-/// The products in order, and how many elements there are up to each.
+/// The sorted products, and the number of elements up to each.
 struct sorted_products {
   const place* keys;
   const place* numbers;
@@ -91,7 +92,7 @@ struct sorted_products {
   }
 };
 
-/// Of each element the index, and the sum of its products in their order.
+/// Writes the index of each element and the sum of its products, in their order.
 template <class T, class W>
 __global__ void __launch_bounds__(threads)
     write_elements(factor_patterns f, const std::int64_t* ends, sorted_products of, const T* left,

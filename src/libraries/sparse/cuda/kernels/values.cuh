@@ -5,14 +5,14 @@
 
 #include <cstdint>
 
-/// What kernels on compressed rows have in common.
+/// Shared by the kernels on compressed rows.
 namespace troupe::cuda {
 
-using place = unsigned long long;  // what atomicMin takes of 64 bits
+using place = unsigned long long;  // the 64-bit type of atomicMin
 static_assert(sizeof(place) == sizeof(std::uint64_t));
 inline constexpr place nowhere = ~place{0};
 
-/// The slots of a major; none where its offsets are wrong.
+/// The slots of a major; empty if its offsets are wrong.
 struct slot_range {
   std::int64_t begin = 0;
   std::int64_t end = 0;
@@ -37,7 +37,7 @@ __device__ inline bool is_zero(complex_value<R> v) {
 
 template <class R>
 __device__ inline complex_value<R> operator/(complex_value<R> a, complex_value<R> b) {
-  // Scaled by the larger part, so that nothing overflows on the way. Source: R. L. Smith, 1962.
+  // Scales by the larger part, so that no intermediate value overflows. Source: R. L. Smith, 1962.
   if (abs(b.re) >= abs(b.im)) {
     const R ratio = b.im / b.re;
     const R whole = b.re + b.im * ratio;
@@ -82,7 +82,7 @@ __device__ inline W warp_sum(W v) {
   return v;
 }
 
-/// An element that is read once: it need not stay in the caches.
+/// Loads an element that is read once, so it need not stay in the caches.
 template <class D>
 __device__ inline D streamed(const D* from) {
   if constexpr (sizeof(D) <= 8 && requires { __ldcs(from); }) {

@@ -30,8 +30,8 @@ struct cusparselt_functions {
   decltype(&cusparseLtSpMMACompress2) compress = nullptr;
 };
 
-/// Null where there is no cuSPARSELt of the version whose header this is compiled with: its structs
-/// have other sizes in others. Looked for once in a process.
+/// Null if cuSPARSELt is not installed in the version of the header that this is compiled with: the
+/// sizes of its structs differ between versions. Searched once per process.
 [[nodiscard]] const cusparselt_functions* cusparselt();
 
 [[nodiscard]] result<void> check_lt(cusparseStatus_t status, std::string_view call,

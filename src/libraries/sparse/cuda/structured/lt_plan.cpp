@@ -79,7 +79,7 @@ lt_plan::~lt_plan() {
 
 result<void> lt_plan::run(const operands& of, std::byte* workspace, cudaStream_t stream) {
   lt_calls calls;
-  // It is read when the product is enqueued.
+  // The address is read when the product is enqueued.
   if (of.bias != nullptr) {
     calls.make("cusparseLtMatmulDescSetAttribute", [&] {
       return lt_.set(&handle_, &what_, CUSPARSELT_MATMUL_BIAS_POINTER, &of.bias, sizeof of.bias);

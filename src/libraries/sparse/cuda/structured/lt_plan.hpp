@@ -9,7 +9,7 @@
 
 namespace troupe::cuda {
 
-/// Makes calls one after another; the first failure stays, and what comes after it is not called.
+/// Makes calls one after another. The first failure is kept, and later calls are skipped.
 class lt_calls {
  public:
   template <class Call>
@@ -19,7 +19,7 @@ class lt_calls {
     name_ = name;
   }
   [[nodiscard]] bool good() const noexcept { return status_ == CUSPARSE_STATUS_SUCCESS; }
-  /// The library has looked at what it is told and does not take it.
+  /// True if the library rejected the description as unsupported.
   [[nodiscard]] bool refused() const noexcept {
     return status_ == CUSPARSE_STATUS_INVALID_VALUE || status_ == CUSPARSE_STATUS_NOT_SUPPORTED ||
            status_ == CUSPARSE_STATUS_ARCH_MISMATCH ||
@@ -38,21 +38,21 @@ class lt_calls {
                                                 const cusparseLtHandle_t& handle,
                                                 const lt_matrix& m, cusparseLtMatDescriptor_t& to);
 
-/// The library's descriptions of a product, with one of its kernels. They refer to each other, so
-/// they stay where they are.
+/// The library's descriptors of a product with one of its kernels. They refer to each other, so
+/// they must not move.
 class lt_plan {
  public:
-  /// `kernel` is the number of one of the library's; it proposes one where that is negative.
+  /// `kernel` is the number of one of the library's kernels; if negative, the library proposes one.
   lt_plan(const cusparselt_functions& lt, const cusparseLtHandle_t& handle, const lt_product& p,
           int kernel);
   lt_plan(const lt_plan&) = delete;
   lt_plan& operator=(const lt_plan&) = delete;
   ~lt_plan();
 
-  /// How the making of it has gone; it can only be used where that is good.
+  /// The outcome of the construction. The plan can be used only if it succeeded.
   [[nodiscard]] const lt_calls& making() const noexcept { return calls_; }
   [[nodiscard]] std::size_t workspace_bytes() const noexcept { return workspace_bytes_; }
-  /// Kernels that there are.
+  /// The number of kernels.
   [[nodiscard]] int kernels() const noexcept { return kernels_; }
 
   struct operands {

@@ -9,8 +9,8 @@
 
 #include <cstdint>
 
-/// What a request says, in cuSPARSELt's words. Its sparse factor is the left one here: dᵀ = bᵀ ·
-/// aᵀ, which only changes orders.
+/// Converts a request to cuSPARSELt's terms. The sparse factor is on the left here: dᵀ = bᵀ · aᵀ.
+/// This only swaps the orders.
 namespace troupe::cuda {
 
 [[nodiscard]] constexpr cudaDataType as_lt(dtype type) noexcept {
@@ -59,7 +59,7 @@ struct lt_matrix {
 
 struct lt_product {
   lt_matrix weights, right, c, d;
-  dtype bias_type{};  ///< d's where there is none
+  dtype bias_type{};  ///< d's if there is none
   const void* bias = nullptr;
   blaslt::epilogue epilogue{};
 
@@ -74,16 +74,16 @@ struct lt_product {
     c = r.c.null() ? d : lt_matrix(r.c.transpose(), blas::other(of_d));
   }
 
-  /// What is left is refused when it is described to the library.
+  /// Other limits are checked when the product is described to the library.
   [[nodiscard]] bool is_accepted() const noexcept {
-    // Where cuBLASLt has a bias of another type.
+    // cuBLASLt allows a bias of another type here.
     const bool bias_fits = bias_type == d.type || weights.type == dtype::i8;
     return bias_fits && weights.is_accepted(true) && right.is_accepted(false) &&
            c.is_accepted(false) && d.is_accepted(false) &&
            reinterpret_cast<std::uintptr_t>(bias) % sparse::structured_alignment == 0;
   }
 
-  /// All that a plan depends on.
+  /// Everything that selects a plan.
   using key = number_key<24>;
   [[nodiscard]] key plan_key() const noexcept {
     key all;

@@ -27,7 +27,7 @@ result<event> make_event() {
   return event(made);
 }
 
-/// Milliseconds of some runs; infinity for a kernel that does not run.
+/// The time of some runs in milliseconds; infinity for a kernel that does not run.
 result<float> time(lt_plan& plan, const lt_plan::operands& of, std::byte* workspace,
                    cudaStream_t stream, const event& begin, const event& end) {
   TRY(check(cudaEventRecord(begin.get(), stream), "cudaEventRecord"));
@@ -56,7 +56,7 @@ result<std::size_t> fastest_of(std::span<const std::unique_ptr<lt_plan>> plans,
   const auto workspace = c.bytes(most);
   const auto d = c.bytes(r.d.reach().end);
   TRY(c.begin());
-  // c may be d, which the product itself has yet to read.
+  // c may be d, which the real product still has to read.
   of.beta = 0;
   of.d = d;
   of.c = of.d;

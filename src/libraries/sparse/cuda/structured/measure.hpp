@@ -7,8 +7,8 @@
 
 namespace troupe::cuda {
 
-/// Runs plans for the same product on the lane and answers which one is fastest. What they write
-/// goes to workspace; nothing of the request changes. \errors `out_of_memory`
+/// Runs plans for the same product on the lane and returns the index of the fastest. They write to
+/// workspace and leave the request's operands unchanged. \errors `out_of_memory`
 [[nodiscard]] result<std::size_t> fastest_of(std::span<const std::unique_ptr<lt_plan>> plans,
                                              const sparse::structured_matmul& r,
                                              lt_plan::operands of, lane& where);

@@ -18,7 +18,7 @@ namespace {
 
 constexpr char attachment_key = 0;
 constexpr std::size_t most_plans = 128;
-/// Whether kernels are measured.
+/// True if kernels for the product can be measured.
 bool can_be_measured(const lt_product& p) noexcept {
   return limits::cusparse::accepts_measuring({p.weights.rows, p.weights.columns, p.right.columns},
                                              p.d.type, p.epilogue != blaslt::epilogue::none);
@@ -42,7 +42,7 @@ class lt_handle {
   cusparseStatus_t opened_;
 };
 
-/// Under which a measured kernel is kept, for later workers and programs.
+/// The key under which a measured kernel is kept for later workers and programs.
 std::vector<std::byte> kept_key(const lt_product::key& key) {
   constexpr std::string_view what = "cusparselt kernel";
   cudaDeviceProp gpu{};
@@ -62,7 +62,7 @@ std::vector<std::byte> kept_key(const lt_product::key& key) {
   return all;
 }
 
-/// True where what is enqueued is recorded, not run: nothing can be measured then.
+/// True if the stream is being captured. Then nothing can be measured.
 bool is_recorded(cudaStream_t stream) noexcept {
   auto status = cudaStreamCaptureStatusNone;
   return cudaStreamIsCapturing(stream, &status) != cudaSuccess ||
@@ -140,12 +140,13 @@ class lane_products final : public structured_products {
   }
 
  private:
-  /// Null where the library does not take the product.
+  /// Null if the library does not support the product.
   [[nodiscard]] result<std::unique_ptr<lt_plan>> make_plan(const lt_product& product,
                                                            const sparse::structured_matmul& r,
                                                            const lt_plan::operands& of,
                                                            lane& where) {
-    // What was compressed had no room otherwise. Asked once: the library takes its time to answer.
+    // If the library rejects the weights, they cannot have been compressed. Asked once per plan,
+    // because the library is slow to answer.
     if (!scratch_for(r.b.transpose())) return std::unique_ptr<lt_plan>();
     const auto plan_of = [&](int kernel) {
       return std::make_unique<lt_plan>(lt_, library_.native(), product, kernel);
@@ -175,7 +176,7 @@ class lane_products final : public structured_products {
     if (all.empty()) return proposed;
     auto fastest = fastest_of(all, r, of, where);
     if (!fastest) {
-      // The guess needs less memory than to look for something better.
+      // The proposed kernel needs less memory than measuring others.
       if (fastest.error().code == errc::out_of_memory) return proposed;
       return std::move(fastest).error();
     }
@@ -199,7 +200,7 @@ result<structured_products*> structured_products_of(lane& where) {
   if (!place) {
     auto made = std::make_shared<lane_products>(*library);
     const auto opened = made->opened();
-    // It does not know this GPU: as if it were not there.
+    // The library does not support this GPU: treat it as not installed.
     if (opened == CUSPARSE_STATUS_ARCH_MISMATCH || opened == CUSPARSE_STATUS_NOT_SUPPORTED) {
       return nullptr;
     }

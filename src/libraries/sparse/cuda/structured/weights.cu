@@ -9,17 +9,17 @@
 namespace troupe::cuda {
 namespace {
 
-using place = unsigned long long;  // what atomicMin takes of 64 bits
+using place = unsigned long long;  // the 64-bit type of atomicMin
 static_assert(sizeof(place) == sizeof(std::uint64_t));
 constexpr place nowhere = ~place{0};
 constexpr unsigned threads = 256;
 
-/// Weights as a kernel walks them, group by group.
+/// Weights that a kernel visits group by group.
 template <class Bits>
 struct weights {
   Bits* first;
   std::int64_t rows;
-  std::int64_t groups;  ///< of a row
+  std::int64_t groups;  ///< per row
   std::int64_t row_stride;
   std::int64_t column_stride;
   bool integer;
@@ -66,7 +66,7 @@ struct weights {
   }
 };
 
-/// Calls `f(row, group)` for all groups. Neighbours lie side by side in memory.
+/// Calls `f(row, group)` for all groups. Consecutive groups are neighbours in memory.
 template <class Index, class Bits, class F>
 __device__ void walk_groups(const weights<Bits>& x, F f) {
   const auto rows = static_cast<Index>(x.rows);
@@ -81,7 +81,7 @@ __device__ void walk_groups(const weights<Bits>& x, F f) {
     }
   }
 }
-/// Division of 64 bits takes longer than all else.
+/// Uses 32-bit indices if possible: 64-bit division would dominate the time.
 template <class Bits, class F>
 __device__ void for_each_group(const weights<Bits>& x, F f) {
   if (x.rows * x.groups < (std::int64_t{1} << 30)) {
@@ -141,7 +141,7 @@ __global__ void check_made_of(const sparse::structured_stamp* found,
   }
 }
 
-/// As many as fill the device several times over; their threads go on to further groups.
+/// Enough blocks to fill the device several times over. Threads loop over further groups.
 std::int64_t blocks_for(const any_tensor& x, const lane& where) noexcept {
   const std::int64_t groups = x.count() / sparse::structured_group;
   return std::clamp<std::int64_t>((groups + threads - 1) / threads, 1,

@@ -24,13 +24,13 @@ struct cutensor_functions {
   decltype(&cutensorContract) contract = nullptr;
   decltype(&cutensorReduce) reduce = nullptr;
   decltype(&cutensorPermute) permute = nullptr;
-  // In what is computed: objects of the library.
+  // The types of arithmetic, which are objects of the library.
   const cutensorComputeDescriptor_t* in_f32 = nullptr;
   const cutensorComputeDescriptor_t* in_tf32 = nullptr;
   const cutensorComputeDescriptor_t* in_f64 = nullptr;
 };
 
-/// Null where there is no cuTENSOR 2. Looked for once in a process.
+/// Null if cuTENSOR 2 is not installed. Searched once per process.
 [[nodiscard]] const cutensor_functions* cutensor();
 
 }  // namespace troupe::cuda

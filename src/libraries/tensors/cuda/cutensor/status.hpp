@@ -6,7 +6,7 @@
 
 namespace troupe::cuda {
 
-/// Source: cutensor/types.h, cutensorStatus_t.
+/// The names of statuses. Source: cutensor/types.h, cutensorStatus_t.
 inline constexpr std::array cutensor_statuses{
     vendor_status{1, "CUTENSOR_STATUS_NOT_INITIALIZED", errc::library_error},
     vendor_status{3, "CUTENSOR_STATUS_ALLOC_FAILED", errc::out_of_memory},

@@ -41,7 +41,7 @@ cutensorComputeDescriptor_t computed_in(const cutensor_functions& all, dtype typ
   return rounds ? *all.in_tf32 : *all.in_f32;
 }
 
-/// A factor in the type that sums of `type` are scaled in.
+/// A factor in the type in which sums of `type` are scaled.
 class factor {
  public:
   factor(const scalar& s, dtype type) noexcept {
@@ -70,7 +70,7 @@ class factor {
   alignas(16) std::array<std::byte, 16> bytes_{};
 };
 
-/// What the address of every row of a tensor is a multiple of, in bytes.
+/// The largest power of two, in bytes, that divides the address of every row of a tensor.
 std::uint32_t row_alignment(const any_tensor& t) noexcept {
   std::uint64_t bits = alignment_of(t.address());
   for (int d = 0; d < t.rank(); ++d) {
@@ -84,7 +84,7 @@ bool is_accepted(const any_tensor& t) noexcept {
   return limits::cutensor::accepts_rows(row_alignment(t));
 }
 
-/// An object of the library's, which one of its functions ends.
+/// Owns an object of the library; `end` destroys it.
 template <class Object>
 class held {
  public:
@@ -107,7 +107,7 @@ class lane_plan final : public tensor_plan {
   lane_plan(const cutensor_functions& all, cutensorHandle_t handle) noexcept
       : all_(all), handle_(handle), plan_(all.destroy_plan) {}
 
-  /// False where the library does not take it.
+  /// Returns false if the library does not support the sum.
   [[nodiscard]] bool make(const named_sum& s) {
     if (!std::ranges::all_of(s.tensors, is_accepted)) return false;
     std::deque<held<cutensorTensorDescriptor_t>> tensors;

@@ -14,16 +14,17 @@
 
 namespace troupe::cuda {
 
-/// A step of a program that cuTENSOR does: d = alpha · Σ a · b + beta · d, or the same of a alone.
+/// A step of a program that cuTENSOR computes: d = alpha · Σ a · b + beta · d, or the same without
+/// b.
 struct named_sum {
-  /// a, b and d, or a and d: types, extents, strides and alignments count.
+  /// a, b and d, or a and d. Only types, extents, strides and alignments matter.
   std::vector<any_tensor> tensors;
-  /// Of the dimensions of each.
+  /// The names of each tensor's dimensions.
   const std::vector<std::vector<std::int32_t>>& names;
   blas::math_mode math;
 };
 
-/// A plan of cuTENSOR's.
+/// A plan of cuTENSOR.
 class tensor_plan {
  public:
   tensor_plan() = default;
@@ -32,14 +33,14 @@ class tensor_plan {
   virtual ~tensor_plan() = default;
 
   [[nodiscard]] virtual std::size_t workspace_bytes() const noexcept = 0;
-  /// Enqueues it, for tensors that differ from those that it was made for in where they are, not in
-  /// how they are aligned. `workspace` is aligned to 256 bytes.
+  /// Enqueues it for tensors that differ from those of the plan in their addresses only, not in
+  /// their alignment. `workspace` is aligned to 256 bytes.
   [[nodiscard]] virtual result<void> run(std::span<const any_tensor> inputs, const any_tensor& d,
                                          const scalar& alpha, const scalar& beta,
                                          std::span<std::byte> workspace, cudaStream_t stream) = 0;
 };
 
-/// cuTENSOR, as a lane uses it. Plans end before it does.
+/// cuTENSOR for one lane. It must outlive its plans.
 class tensor_library {
  public:
   tensor_library() = default;
@@ -47,18 +48,18 @@ class tensor_library {
   tensor_library& operator=(const tensor_library&) = delete;
   virtual ~tensor_library() = default;
 
-  /// Null for what it does not take.
+  /// Null if the library does not support the sum.
   [[nodiscard]] virtual std::unique_ptr<tensor_plan> plan(const named_sum& c) = 0;
 };
 
-/// Up to what a tensor's alignment, which is a power of two, counts for a plan.
+/// Plans do not depend on alignment beyond this power of two.
 inline constexpr std::uintptr_t most_alignment = 128;
 [[nodiscard]] inline std::uint32_t alignment_of(const std::byte* address) noexcept {
   const auto number = reinterpret_cast<std::uintptr_t>(address) | most_alignment;
   return static_cast<std::uint32_t>(number & -number);
 }
 
-/// Null where there is no cuTENSOR 2 that can be used, and where Troupe is built without it.
+/// Null if no usable cuTENSOR 2 is installed, or if Troupe is built without it.
 [[nodiscard]] std::unique_ptr<tensor_library> open_tensor_library();
 
 }  // namespace troupe::cuda

@@ -3,19 +3,19 @@
 #include "libraries/dnn/cuda/attention/tiles/tile.hpp"
 
 // Source: Dao et al., "FlashAttention: Fast and Memory-Efficient Exact Attention with
-// IO-Awareness", 2022, algorithm 4. Each gradient computes the probabilities that it needs again,
-// so that no two blocks add to one number, and all orders are the same on every run.
+// IO-Awareness", 2022, algorithm 4. Each gradient recomputes the probabilities that it needs. So no
+// two blocks add to the same number, and the order of every sum is the same on every run.
 namespace troupe::cuda::tiles {
 
 enum class gradient : std::uint8_t { of_q, of_k, of_v, of_bias };
 inline constexpr int gradients = 4;
 
-/// The items of work of one gradient.
+/// The work items of one gradient.
 struct gradient_work {
   std::int64_t sequences = 0;
   std::int64_t heads = 0;
-  std::int64_t tiles = 0;  ///< of a head
-  std::int64_t parts = 0;  ///< of a tile: of columns, or of `of_bias` tiles of keys
+  std::int64_t tiles = 0;  ///< per head
+  std::int64_t parts = 0;  ///< per tile: groups of columns, or (`of_bias`) of tiles of keys
 
   [[nodiscard]] constexpr std::int64_t items() const { return sequences * heads * tiles * parts; }
 };
@@ -35,7 +35,7 @@ struct backward_work {
   }
 };
 
-/// Σ o · d_o of one query, which the gradients of all its scores need.
+/// Stores Σ o · d_o of one query, which the gradients of all its scores need.
 template <class Real>
 TILE_FUNCTION void store_delta(const problem& p, std::int64_t number) {
   const std::int64_t query = number % p.s_q;
@@ -53,8 +53,8 @@ TILE_FUNCTION void store_delta(const problem& p, std::int64_t number) {
   static_cast<Real*>(p.delta)[number] = sum;
 }
 
-/// Weights of a tile of queries and one of keys: of values the probabilities, of all others the
-/// gradients of scores.
+/// The weights of a tile of queries and a tile of keys: the probabilities for the gradient of
+/// values, the gradients of the scores for all others.
 template <class Real, class Threads>
 TILE_FUNCTION void weigh(const problem& p, gradient what, std::int64_t sequence, std::int64_t head,
                          std::int64_t first_key, memory<Real>& m,
@@ -91,8 +91,8 @@ TILE_FUNCTION void weigh(const problem& p, gradient what, std::int64_t sequence,
   });
 }
 
-/// One item of work: some columns of the gradients of a tile of queries, keys or values, or those
-/// of a tile of bias.
+/// One work item: some columns of the gradients of a tile of queries, keys or values, or those of a
+/// tile of bias.
 template <int Columns, class Real, class Threads>
 TILE_FUNCTION void backward_tile(const problem& p, const backward_work& work, std::int64_t item,
                                  memory<Real>& m, const Threads& block) {
@@ -102,7 +102,7 @@ TILE_FUNCTION void backward_tile(const problem& p, const backward_work& work, st
   const gradient_work& mine = work.of[kind];
   const auto what = static_cast<gradient>(kind);
   const std::int64_t part = item % mine.parts;
-  const std::int64_t first = item / mine.parts % mine.tiles * tile;  // of its own queries or keys
+  const std::int64_t first = item / mine.parts % mine.tiles * tile;  // its own queries or keys
   const std::int64_t own_head = item / mine.parts / mine.tiles % mine.heads;
   const std::int64_t own_sequence = item / mine.parts / mine.tiles / mine.heads;
 
@@ -119,7 +119,7 @@ TILE_FUNCTION void backward_tile(const problem& p, const backward_work& work, st
     }
   } else if (what == gradient::of_bias) {
     const std::int64_t key = part * tile;
-    // All that the same bias was added to.
+    // Sums over all sequences and heads that share this bias.
     const std::int64_t last_sequence = p.bias_batch == 1 ? p.batch : own_sequence + 1;
     const std::int64_t last_head = p.bias_heads == 1 ? p.heads : own_head + 1;
     for (std::int64_t n = own_sequence; n < last_sequence; ++n) {

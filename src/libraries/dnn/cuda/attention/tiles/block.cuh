@@ -8,7 +8,7 @@
 
 namespace troupe::cuda::tiles {
 
-/// The steps of a block, on the GPU.
+/// Runs the steps of a block on the GPU.
 struct block_of_threads {
   template <class T>
   class own {
@@ -31,14 +31,14 @@ template <class Real>
   return *reinterpret_cast<memory<Real>*>(bytes);
 }
 
-/// Enqueues a kernel whose blocks take items of work, each with a `memory<Real>`.
+/// Enqueues a kernel whose blocks take work items. Each block has a `memory<Real>`.
 template <class Real, class... Parameters>
 [[nodiscard]] result<void> launch_over_items(void (*kernel)(Parameters...), std::int64_t items,
                                              cudaStream_t stream,
                                              std::type_identity_t<Parameters>... arguments) {
   constexpr std::int64_t most_blocks = 1 << 20;
   constexpr auto bytes = static_cast<int>(sizeof(memory<Real>));
-  // More than every kernel may have by itself.
+  // More than a kernel may use by default.
   TRY(check(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
                                  cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
             "cudaFuncSetAttribute"));

@@ -5,13 +5,13 @@
 
 #include <troupe/base/result.hpp>
 
-/// Attention by kernels of our own: all that the CPU computes but e4m3, in f64 or f32, in tiles of
-/// queries and keys, without tensor cores.
+/// Attention by Troupe's own kernels: everything that the CPU computes except e4m3, in f64 or f32,
+/// in tiles of queries and keys, without tensor cores.
 namespace troupe::cuda::tiles {
 
 /// `type` is that of q.
 [[nodiscard]] result<void> enqueue_forward(const problem& p, dtype type, cudaStream_t stream);
-/// The same of the gradients; `delta` points to workspace.
+/// The same for the gradients; `delta` points to workspace.
 [[nodiscard]] result<void> enqueue_backward(const problem& p, dtype type, cudaStream_t stream);
 
 }  // namespace troupe::cuda::tiles

@@ -8,12 +8,12 @@
 // Attention with IO-Awareness", 2022.
 namespace troupe::cuda::tiles {
 
-/// Query heads that share a key head and a value head are computed together.
+/// Query heads that share a key head and a value head are computed together, as a group.
 struct forward_work {
-  std::int64_t heads = 1;   ///< of a group
-  std::int64_t groups = 0;  ///< of a sequence
-  std::int64_t tiles = 0;   ///< of a group
-  std::int64_t parts = 1;   ///< of a result's columns
+  std::int64_t heads = 1;   ///< per group
+  std::int64_t groups = 0;  ///< per sequence
+  std::int64_t tiles = 0;   ///< per group
+  std::int64_t parts = 1;   ///< parts of a result's columns
 
   template <int Columns>
   [[nodiscard]] static forward_work of(const problem& p) {
@@ -28,13 +28,13 @@ struct forward_work {
   }
 };
 
-/// Takes the scores of a tile into the softmax of its queries. Weights become probabilities of what
-/// has been seen so far, and `rescale` the factor of what was summed up before.
+/// Adds the scores of a tile to the running softmax of its queries. Weights become probabilities
+/// relative to the maximum so far. `rescale` becomes the factor for the earlier sums.
 template <class Real, class Threads>
 TILE_FUNCTION void soften(const problem& p, std::int64_t sequence, std::int64_t first_key,
                           memory<Real>& m, const Threads& block) {
   constexpr Real least = -std::numeric_limits<Real>::infinity();
-  constexpr int each = tile / per_row;  // keys of a thread
+  constexpr int each = tile / per_row;  // keys per thread
   block.each([&](int t) {
     const int row = t / per_row;
     Real most = least;
@@ -50,7 +50,7 @@ TILE_FUNCTION void soften(const problem& p, std::int64_t sequence, std::int64_t 
     Real most = before;
     for (int i = 0; i < per_row; ++i)
       most = m.partial[t][i] > most ? m.partial[t][i] : most;
-    // A query that has attended to nothing yet has no finite maximum to subtract.
+    // A query that has not attended to anything yet has no finite maximum to subtract.
     m.rescale[t] = std::exp(before - (most == least ? Real{0} : most));
     m.most[t] = most;
   });
@@ -80,7 +80,7 @@ TILE_FUNCTION void soften(const problem& p, std::int64_t sequence, std::int64_t 
   });
 }
 
-/// One item of work: some columns of the results of a tile of queries.
+/// One work item: some columns of the results of a tile of queries.
 template <int Columns, class Real, class Threads>
 TILE_FUNCTION void forward_tile(const problem& p, const forward_work& work, std::int64_t item,
                                 memory<Real>& m, const Threads& block) {
@@ -97,7 +97,8 @@ TILE_FUNCTION void forward_tile(const problem& p, const forward_work& work, std:
   typename Threads::template own<scores_of_thread<Real>> scores;
   block.each([&](int t) { sums[t] = {}; });
 
-  // Tiles begin at the same keys for every query, so that its result does not depend on the others.
+  // Tiles begin at the same keys for every query, so a query's result does not depend on the
+  // others.
   for (std::int64_t key = m.any.first / tile * tile; key < m.any.last; key += tile) {
     begin_keys(p, sequence, queries.first_head, key, m, block);
     multiply_rows(p.q, m.q_place, p.k, m.k_place, p.d, m, scores, block);

@@ -12,11 +12,11 @@
 #define TILE_FUNCTION inline
 #endif
 
-/// A request of attention as the kernels of our own see it. A compiler for the host takes them,
-/// too, so that tests run them where there is no GPU.
+/// An attention request as Troupe's own kernels see it. A host compiler accepts these files, too,
+/// so that tests run the kernels without a GPU.
 namespace troupe::cuda::tiles {
 
-inline constexpr int threads = 256;  ///< of a block
+inline constexpr int threads = 256;  ///< per block
 
 template <class Real>
 [[nodiscard]] TILE_FUNCTION Real element(const std::byte* at, [[maybe_unused]] dtype type,
@@ -50,7 +50,7 @@ TILE_FUNCTION void store_element(std::byte* at, [[maybe_unused]] dtype type, std
   }
 }
 
-/// Rows of heads, in a tensor of whatever layout. Steps and places count elements.
+/// Rows of heads of a tensor in any layout. Steps and positions count elements.
 struct head_rows {
   std::byte* at = nullptr;
   dtype type = dtype::f32;
@@ -58,8 +58,8 @@ struct head_rows {
   std::int64_t head_step = 0;
   std::int64_t row_step = 0;
   std::int64_t step = 0;
-  const std::int64_t* offsets = nullptr;  ///< of packed sequences
-  const std::int32_t* table = nullptr;    ///< of pages, `per_sequence` entries for each
+  const std::int64_t* offsets = nullptr;  ///< packed sequences only
+  const std::int32_t* table = nullptr;    ///< pages: `per_sequence` entries for each sequence
   std::int64_t per_sequence = 0;
   std::int64_t page_size = 1;
 
@@ -92,24 +92,23 @@ struct problem {
   std::int64_t s_q = 0, s_kv = 0, d = 0, d_v = 0;
   head_rows q, k, v, o;
   score_rows statistics, bias;
-  const std::int32_t* lengths_q = nullptr;  ///< within their bounds; null: whole sequences
+  const std::int32_t* lengths_q = nullptr;  ///< checked; null: sequences have full length
   const std::int32_t* lengths_kv = nullptr;
-  /// Where lengths are given: not 0 for a sequence whose content is out of range. Its results are
-  /// NaN.
+  /// With lengths: if not 0, the content of the sequence is out of range, and its results are NaN.
   const std::int32_t* wrong = nullptr;
   double scale = 1;
   std::int64_t left = -1, right = -1;
   bool ends_meet = false;  ///< the diagonal ends at the last query and key
   bool alibi = false;
   bool drops = false;
-  std::uint64_t threshold = 0;  ///< of words that keep a probability
-  double kept = 1;              ///< factor of what is kept
+  std::uint64_t threshold = 0;  ///< random words from this value on keep a probability
+  double kept = 1;              ///< the factor of kept probabilities
   std::uint64_t seed = 0, offset = 0;
-  // For backward alone.
+  // Backward only.
   head_rows d_o{}, d_q{}, d_k{}, d_v_rows{};
   score_rows d_bias{};
   std::int64_t bias_batch = 0, bias_heads = 0;  ///< extents of d_bias; 0 for none
-  void* delta = nullptr;                        ///< [b, h, s_q] of what is computed in
+  void* delta = nullptr;                        ///< [b, h, s_q], in the type of the arithmetic
 
   [[nodiscard]] TILE_FUNCTION std::int64_t queries(std::int64_t sequence) const {
     return lengths_q != nullptr ? lengths_q[sequence] : s_q;
@@ -120,7 +119,7 @@ struct problem {
   [[nodiscard]] TILE_FUNCTION bool is_wrong(std::int64_t sequence) const {
     return wrong != nullptr && wrong[sequence] != 0;
   }
-  /// The place of a query in [b, h, s_q].
+  /// The index of a query in [b, h, s_q].
   [[nodiscard]] TILE_FUNCTION std::int64_t query_number(std::int64_t sequence, std::int64_t head,
                                                         std::int64_t query) const {
     return (sequence * heads + head) * s_q + query;

@@ -10,7 +10,7 @@ namespace {
 
 using number = attention_case::operand_number;
 
-/// An operand that has rows, with its offsets or pages as checked.
+/// The rows of an operand, with its checked offsets or pages.
 head_rows rows_of(const attention_case& what, std::size_t at, const checked_contents& contents) {
   const any_tensor& t = what.operand(at);
   if (t.null()) return {};

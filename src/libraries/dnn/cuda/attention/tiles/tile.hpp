@@ -13,17 +13,17 @@
 #endif
 
 /// The work of a block of threads on tiles of scores, in steps: `each` calls a function for each
-/// thread, and waits for all. Threads read from shared memory only what earlier steps wrote. In
-/// `own` each thread keeps numbers for itself from step to step.
+/// thread, then waits for all. Threads read from shared memory only what earlier steps wrote. `own`
+/// holds the private numbers of each thread between steps.
 namespace troupe::cuda::tiles {
 
-inline constexpr int tile = 64;   ///< queries, and keys
+inline constexpr int tile = 64;   ///< the queries, and the keys, of a tile
 inline constexpr int depth = 16;  ///< columns of factors that are in shared memory at a time
 inline constexpr int pitch = tile + 4;
 inline constexpr int per_row = threads / tile;
-inline constexpr int across = tile / 4;  ///< threads, each of which has 4 × 4 scores of a tile
+inline constexpr int across = tile / 4;  ///< threads along a side; each has 4 × 4 scores
 
-/// The first of the four rows, and of the columns, that a thread has of a tile.
+/// The first of the four rows, and of the four columns, that a thread has in a tile.
 [[nodiscard]] constexpr int row_of(int thread) { return thread / across * 4; }
 template <int Columns>
 [[nodiscard]] constexpr int column_of(int thread) {
@@ -39,7 +39,7 @@ using scores_of_thread = numbers<Real, 4>;
 
 template <class Real>
 struct alignas(16) memory {
-  // Columns of the rows that are multiplied, or a piece of what weights are multiplied with.
+  // Columns of the rows that are multiplied, or a piece of the rows that weights multiply.
   Real factors[2][depth][pitch];
   Real weights[tile][pitch];  // [query][key]
   Real most[tile], sum[tile], rescale[tile];
@@ -51,7 +51,7 @@ struct alignas(16) memory {
   dnn::key_range any;  // keys that a query of the tile attends to
 };
 
-/// Which queries are in a tile: (head, query) from `first_row` on, queries innermost.
+/// The queries of a tile: (head, query) from `first_row` on, queries innermost.
 struct tile_of_queries {
   std::int64_t sequence;
   std::int64_t first_head;
@@ -91,7 +91,7 @@ TILE_FUNCTION void begin_queries(const problem& p, const tile_of_queries& of, me
     const Real statistic = computed ? element<Real>(p.statistics.at, p.statistics.type,
                                                     p.statistics.place(of.sequence, head, query, 0))
                                     : Real{0};
-    // All scores of a query with the statistic −∞ are −∞, and their probabilities 0.
+    // If the statistic is −∞, all scores of the query are −∞, and their probabilities are 0.
     m.statistic[t] = statistic == -std::numeric_limits<Real>::infinity() ? Real{0} : statistic;
   });
   block.each([&](int t) {
@@ -106,7 +106,7 @@ TILE_FUNCTION void begin_queries(const problem& p, const tile_of_queries& of, me
   });
 }
 
-/// Keys of a tile that no query of it attends to are not read.
+/// Keys that no query of the tile attends to are not read.
 template <class Real, class Threads>
 TILE_FUNCTION void begin_keys(const problem& p, std::int64_t sequence, std::int64_t head,
                               std::int64_t first_key, memory<Real>& m, const Threads& block) {
@@ -157,7 +157,7 @@ TILE_FUNCTION void multiply_rows(const head_rows& left, const std::int64_t* left
   }
 }
 
-/// A score with what is added to it; −∞ beyond the masks.
+/// A score plus its bias; −∞ if it is masked.
 template <class Real>
 [[nodiscard]] TILE_FUNCTION Real score_of(const problem& p, const memory<Real>& m,
                                           std::int64_t sequence, int row, std::int64_t key,
@@ -175,7 +175,7 @@ template <class Real>
   return score;
 }
 
-/// The words of dropout from the score of a query and a key on.
+/// The random words of dropout from the score of a query and a key on.
 template <class Real>
 [[nodiscard]] TILE_FUNCTION dnn::drawn_words words_of(const problem& p, const memory<Real>& m,
                                                       std::int64_t sequence, int row,
@@ -187,7 +187,7 @@ template <class Real>
 }
 
 /// sums[row][x] += Σ weight · element x of a row of `rows`, for columns from `first_column` on.
-/// `of_queries`: sums are of queries, and what is summed up are rows of keys; else the other way.
+/// `of_queries`: each query sums rows of keys; otherwise each key sums rows of queries.
 template <int Columns, class Real, class Threads>
 TILE_FUNCTION void add_products(
     bool of_queries, const head_rows& rows, const std::int64_t* places, std::int64_t first_column,
@@ -224,7 +224,7 @@ TILE_FUNCTION void add_products(
   }
 }
 
-/// Stores the columns that a thread has of a row.
+/// Stores the columns of a row that this thread has.
 template <int Columns, class Real, class Value>
 TILE_FUNCTION void store_columns(int thread, const head_rows& to, std::int64_t place,
                                  std::int64_t first_column, std::int64_t width,

@@ -1,0 +1,189 @@
+#pragma once
+
+#include "device/completion/reactor.hpp"
+#include "device/copy/copy_pool.hpp"
+#include "device/endpoint.hpp"
+#include "device/local/device_guard.hpp"
+#include "device/local/device_lanes.hpp"
+#include "device/local/ending_devices.hpp"
+#include "device/local/prepared_request.hpp"
+#include "device/mailbox/mailbox.hpp"
+#include "device/mailbox/valid_requests.hpp"
+#include "device/supervision/supervisor.hpp"
+#include "memory/memory_pool.hpp"
+
+#include <troupe/device/config.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+class outgoing_operands;
+
+/// A device of this machine, behind which workers come and go. Owns the mailbox, the memory, the
+/// reactor and the supervisor, and joins them; sends requests.
+class local_device final : public device_endpoint {
+ public:
+  [[nodiscard]] static result<std::shared_ptr<local_device>> create(
+      std::int32_t ordinal, const device_config& config, std::shared_ptr<memory_pool> host_memory,
+      std::span<const std::string> uuids_in_use = {});
+  /// The same with a backend that was chosen, in an environment that a test may simulate.
+  [[nodiscard]] static result<std::shared_ptr<local_device>> create_with(
+      chosen_backend backend, std::int32_t ordinal, const device_config& config,
+      std::shared_ptr<memory_pool> host_memory, supervisor_environment& environment);
+  ~local_device() override;
+
+  result<sent_request> send(const request_type& type, const void* request,
+                            const request_options& options, completion&& done, manner how) override;
+  void open(std::uint16_t slot) noexcept override { requests_->open(slot); }
+  /// The first phase of sending: everything that can refuse the request. A request for several
+  /// devices is prepared on all of them before it is published on any.
+  ///
+  /// Until it is published or dropped, freezes and thaws of this device wait.
+  [[nodiscard]] result<prepared_request> prepare(const request_type& type, const void* request,
+                                                 const request_options& options, manner how);
+  /// The second phase: the request gets its place in the order. Cannot fail.
+  sent_request publish(prepared_request&& made, completion&& done) noexcept;
+  [[nodiscard]] future<bool> cancel(sent_request one) override;
+  [[nodiscard]] bool would_wait() noexcept override;
+  [[nodiscard]] std::uint64_t next_ticket() const noexcept override {
+    return requests_->next_ticket();
+  }
+  [[nodiscard]] std::uint32_t capacity() const noexcept override { return requests_->capacity(); }
+  [[nodiscard]] library_lanes lanes_of(std::string_view library) override;
+  [[nodiscard]] library_lanes new_lanes_of(std::string_view library, int n) override {
+    return lanes_.make(library, n);
+  }
+  [[nodiscard]] std::uint8_t lane_for(const request_type& type) override;
+
+  [[nodiscard]] result<detail::buffer_ref> allocate(memory_space space, std::uint64_t bytes,
+                                                    placement where = placement{}) override;
+  [[nodiscard]] memory_pool& memory() noexcept override { return *device_memory_; }
+  [[nodiscard]] memory_pool& host_memory() noexcept override { return *host_memory_; }
+  void await_senders() const noexcept override;
+  [[nodiscard]] future<void> protect(detail::buffer_ref buffer, bool read_only) override {
+    return supervisor_->protect(std::move(buffer), read_only);
+  }
+  [[nodiscard]] taint_cause tainted_by(const any_tensor& t) override;
+  [[nodiscard]] copy_pool& copiers() noexcept override { return *copiers_; }
+
+  [[nodiscard]] std::optional<std::uint8_t> take_mapping_lane() noexcept override {
+    return lanes_.take_for_mapping();
+  }
+  void leave_mapping_lane(std::uint8_t lane) noexcept override { lanes_.leave_mapping(lane); }
+  void wake_worker() noexcept override { requests_->wake_worker(); }
+
+  [[nodiscard]] std::int32_t ordinal() const noexcept override { return ordinal_; }
+  [[nodiscard]] const device_description& description() const noexcept override {
+    return description_;
+  }
+  [[nodiscard]] device_state state() const noexcept override { return supervisor_->state(); }
+  [[nodiscard]] std::uint64_t generation() const noexcept override {
+    return supervisor_->generation();
+  }
+  [[nodiscard]] device_health health() const override { return supervisor_->health(); }
+  [[nodiscard]] device_statistics statistics() const override;
+  [[nodiscard]] std::optional<pid_t> worker_pid() const noexcept override {
+    return supervisor_->worker_pid();
+  }
+  [[nodiscard]] std::vector<quarantined_request> quarantine() const override {
+    return completions_->quarantine().list();
+  }
+  bool forgive(std::optional<std::uint64_t> request) override;
+  [[nodiscard]] any_actor_ref guard() const override { return guards_->current(); }
+  void watch_generation(supervisor::generation_watcher watcher) override {
+    supervisor_->watch(std::move(watcher));
+  }
+  bool execute(unique_function<void()> command) override {
+    return supervisor_->execute(std::move(command));
+  }
+  void look_until(unique_function<bool()> look) override {
+    supervisor_->look_until(std::move(look));
+  }
+  bool drain(std::chrono::nanoseconds timeout) override;
+  void stop(error reason) override { supervisor_->stop(std::move(reason)); }
+  [[nodiscard]] result<void> restart() override { return supervisor_->restart(); }
+
+  // For its owner and for tests.
+
+  /// Sets the counter of its end. Once, before the device is shared.
+  void set_ends(std::shared_ptr<ending_devices> ends) { ends_ = std::move(ends); }
+  /// Its place in the tree of actors. Set once, before the device is shared.
+  void set_guards(std::shared_ptr<device_guards> guards);
+  [[nodiscard]] supervisor& supervision() noexcept { return *supervisor_; }
+  [[nodiscard]] reactor& completions() noexcept { return *completions_; }
+
+ private:
+  friend class prepared_request;
+  using deadline = std::optional<std::chrono::steady_clock::time_point>;
+
+  /// Frees the device: immediately, or on a thread of its own if a continuation holds the last
+  /// reference, because the device's thread runs that continuation or waits for it, and the
+  /// destructor waits for the thread.
+  static void let_go(local_device* unused) noexcept;
+
+  local_device(std::int32_t ordinal, device_config config,
+               std::shared_ptr<memory_pool> host_memory) noexcept;
+
+  [[nodiscard]] result<void> build(chosen_backend backend, supervisor_environment& environment);
+  [[nodiscard]] result<void> make_ready(prepared_request& made, const request_type& type,
+                                        const void* request, const request_options& options,
+                                        manner how);
+  void note_rare(prepared_request& made, const request_type& type, const request_options& options,
+                 manner how) const;
+  [[nodiscard]] result<void> fill(prepared_request& made, const request_type& type,
+                                  const void* request, const request_options& options, manner how);
+  [[nodiscard]] std::optional<error> not_taken(const request_type& type,
+                                               const request_options& options) const;
+  [[nodiscard]] result<void> write(prepared_request& made, const request_type& type,
+                                   const void* request, deadline until, if_full full);
+  [[nodiscard]] result<std::size_t> encode_after_others(record& r, const request_type& type,
+                                                        const void* request,
+                                                        std::span<std::byte> to,
+                                                        outgoing_operands& operands);
+  [[nodiscard]] result<void> check(const request_type& type, const void* request,
+                                   std::span<const std::byte> bytes);
+  [[nodiscard]] result<void> admit(std::uint16_t slot);
+  sent_request publish_now(prepared_request& made, completion&& done) noexcept;
+  void abandon_slot(std::uint16_t slot) noexcept;
+  void cancel_on_stop(sent_request sent, const std::stop_token& stop);
+  [[nodiscard]] bool cancel_at_once(sent_request one);
+
+  /// Waits until `take` has taken a slot, or heap space for a long request.
+  [[nodiscard]] result<void> await_capacity(deadline until, if_full full,
+                                            const std::function<bool()>& take);
+  [[nodiscard]] result<void> take_heap(std::uint16_t slot, std::size_t bytes, deadline until,
+                                       if_full full);
+
+  template <class Use>
+  void with_request(std::uint16_t slot, Use&& use) const;
+  void complete_error(std::uint16_t slot, error& failure);
+  [[nodiscard]] bool keeps_outputs(std::uint16_t slot, errc code) const;
+
+  const std::int32_t ordinal_;
+  const device_config config_;
+  device_description description_;  // set once, before the device is shared
+  const std::shared_ptr<memory_pool> host_memory_;
+  std::shared_ptr<memory_pool> device_memory_;
+  std::unique_ptr<copy_pool> copiers_;
+  std::shared_ptr<device_guards> guards_;
+  std::shared_ptr<ending_devices> ends_;
+  std::shared_ptr<mailbox> requests_;
+  os::unique_fd blobs_;  // the blobs of workers: see `wire::blob_memory`
+  reactor::handle completions_;
+  std::atomic<std::uint64_t> refused_{0};  // a count: relaxed
+  valid_requests valid_;
+  device_lanes lanes_;
+
+  // Last: its thread uses everything above and ends first.
+  std::unique_ptr<supervisor> supervisor_;
+};
+
+}  // namespace troupe
