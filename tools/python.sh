@@ -87,9 +87,11 @@ bench_python() {
   step='running python'
   PYTHONPATH=$(folder_of release)/python TROUPE_BENCH_JSON=$json "$(python_of)" \
     "$root/python/bench/requests.py" "$root/build/release/bin/bench_python_floor" "$@"
+  PYTHONPATH=$(folder_of release)/python TROUPE_BENCH_JSON=$root/build/bench/python_chains.json \
+    "$(python_of)" "$root/python/bench/chains.py" "$root/build/release/bin/bench_python_floor"
   PYTHONPATH=$(folder_of release)/python TROUPE_BENCH_JSON=$root/build/bench/python_operations.json \
     "$(python_of)" "$root/python/bench/operations.py"
-  verdict 'ok, build/bench/python.json and build/bench/python_operations.json'
+  verdict 'ok, build/bench/python.json, python_chains.json and python_operations.json'
 }
 
 # python [--write] [PYTEST_OPTION...]: with --write, the files that are made from descriptions are

@@ -43,5 +43,5 @@ with troupe.System() as system:
         now = gpu.blas.dot(x=r, y=r).result()
         gpu.blas.axpby(x=r, y=d, beta=now / old)
         old, steps = now, steps + 1
-    left = a.spmv(x, y=b, alpha=-1, beta=1).result().numpy()
+    left = a.spmv(x, y=b, alpha=-1, beta=1).numpy()
     print(f"{n} unknowns, {steps} steps, solved:", bool(np.abs(left).max() < 1e-8))

@@ -12,7 +12,7 @@ images -= images.mean(axis=0)
 with troupe.System() as system:
     gpu = system.device(0)
     # Results that are left out are made: values, coordinates (u) and components (rows of vh).
-    values, u, components = gpu.solver.svd(a=gpu.tensor(images)).result()
+    values, u, components = gpu.solver.svd(gpu.tensor(images))
     variance = values.numpy() ** 2
     shares = np.cumsum(variance) / variance.sum()
     needed = int(np.searchsorted(shares, 0.9)) + 1

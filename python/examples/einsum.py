@@ -11,9 +11,9 @@ with troupe.System() as system:
     gpu = system.device(0)
     query, key, value = gpu.tensor(q), gpu.tensor(k), gpu.tensor(v)
 
-    scores = gpu.einsum("bqhd,bkhd->bhqk", query, key, alpha=8**-0.5).result()
-    gpu.elementwise.softmax(x=scores, y=scores).result()
-    out = gpu.einsum("bhqk,bkhd->bqhd", scores, value).result()
+    scores = gpu.einsum("bqhd,bkhd->bhqk", query, key, alpha=8**-0.5)
+    scores = gpu.elementwise.softmax(scores)
+    out = gpu.einsum("bhqk,bkhd->bqhd", scores, value)
     # endregion: attention
 
     expected = np.einsum("bqhd,bkhd->bhqk", q, k) * 8**-0.5
@@ -24,5 +24,5 @@ with troupe.System() as system:
 
     # Several operands in one request, in the order that takes the fewest operations.
     a, b, c = rng.standard_normal((3, 32, 32))
-    chain = gpu.einsum("ij,jk,kl->il", gpu.tensor(a), gpu.tensor(b), gpu.tensor(c)).result()
+    chain = gpu.einsum("ij,jk,kl->il", gpu.tensor(a), gpu.tensor(b), gpu.tensor(c))
     print("a chain of three:", np.allclose(chain.numpy(), a @ b @ c))

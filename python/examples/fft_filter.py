@@ -10,7 +10,7 @@ noisy = (clean + np.random.default_rng(1).standard_normal(n)).astype("f4")
 
 with troupe.System() as system:
     gpu = system.device(0)
-    spectrum = gpu.fft.r2c(in_=gpu.tensor(noisy)).result()
+    spectrum = gpu.fft.r2c(gpu.tensor(noisy))
     gpu.memory.fill(to=spectrum[20:], value=0)  # in order: no need to wait
     filtered = gpu.empty(n)
     gpu.fft.c2r(in_=spectrum, out=filtered, scale="by_n")

@@ -21,20 +21,18 @@ def next_token(gpu: troupe.Device, model: Any, cache: troupe.KvCache, tokens: li
     embedding, layers, output = model
     n = len(tokens)
     ids = gpu.tensor(np.array(tokens, "i4"))
-    x = gpu.elementwise.gather_rows(table=embedding, indices=ids).result()
+    x = gpu.elementwise.gather_rows(embedding, ids)
     with cache.step([0], n) as step:  # commits, unless something raises
         for layer, (w_qkv, w_o) in enumerate(layers):
-            qkv = gpu.empty((n, 3 * WIDTH), "f16")
-            gpu.blas.gemm(a=gpu.elementwise.rms_norm(x=x).result(), b=w_qkv, c=qkv).result()
+            qkv = gpu.blas.gemm(gpu.elementwise.rms_norm(x), w_qkv)
             q, k, v = (qkv.reshape(1, n, 3 * HEADS, SIZE)[:, :, i : i + HEADS]
                        for i in range(0, 3 * HEADS, HEADS))  # fmt: skip
             step.append(layer, k, v)
             o = gpu.empty((n, WIDTH), "f16")
             by_head = o.reshape(1, n, HEADS, SIZE).permute(0, 2, 1, 3)
-            step.attend(layer, q.permute(0, 2, 1, 3), o=by_head).result()
-            change = gpu.blas.gemm(a=o, b=w_o).result()
-            x = gpu.elementwise.residual_add(x=x, residual=change).result()
-        return int(gpu.blas.gemm(a=x[n - 1 :], b=output).result().numpy().argmax())
+            step.attend(layer, q.permute(0, 2, 1, 3), o=by_head)
+            x = gpu.elementwise.residual_add(x, gpu.blas.gemm(o, w_o))
+        return int(gpu.blas.gemm(x[n - 1 :], output).numpy().argmax())
 
 
 def generate(gpu: troupe.Device, model: Any, kills: bool) -> list[int]:

@@ -9,7 +9,7 @@ powers = np.stack([np.ones(50), t, t**2], axis=1)
 
 with troupe.System() as system:
     gpu = system.device(0)
-    x = gpu.solver.gels(a=gpu.tensor(powers), b=gpu.tensor(y[:, None])).result()
+    x = gpu.solver.gels(gpu.tensor(powers), gpu.tensor(y[:, None]))
     expected = np.linalg.lstsq(powers, y, rcond=None)[0]
     print("the same as NumPy's:", np.allclose(x.numpy()[:, 0], expected))
 

@@ -14,20 +14,20 @@ with troupe.System() as system:
     gpu = system.device(0)
     # region: libraries
     a, b = gpu.tensor(spd), gpu.tensor(sides)
-    x = gpu.solver.posv(a=a, b=b).result()  # results that are left out are allocated
-    values = gpu.solver.eigh(a=a, vectors=False).result()
+    x = gpu.solver.posv(a=a, b=b)  # results that are left out are allocated
+    values = gpu.solver.eigh(a, vectors=False)
 
     upper = sparse.from_dense(gpu, gpu.tensor(np.triu(m)))  # from_scipy takes scipy.sparse
-    sums = upper.spmv(gpu.full(6, 1.0, "f64")).result()
+    sums = upper.spmv(gpu.full(6, 1.0, "f64"))
 
     y = gpu.tensor(v)
-    ordered = gpu.primitives.sort(x=y).result()
-    mean = gpu.reduce("mean", y).result()
-    squashed = gpu.map(lambda x: x / (1 + abs(x)), y).result()
+    ordered = gpu.primitives.sort(y)
+    mean = gpu.reduce("mean", ordered)  # a Future is an operand
+    squashed = gpu.map(lambda x: x / (1 + abs(x)), y)
 
-    pooled = gpu.dnn.max_pool_forward(x=gpu.tensor(picture), window=[2, 2]).result()
-    turned = gpu.einsum("ij,jk->ki", a, b).result()  # contractions of any rank
-    spectrum = gpu.fft.r2c(in_=y).result()
+    pooled = gpu.dnn.max_pool_forward(gpu.tensor(picture), window=[2, 2])
+    turned = gpu.einsum("ij,jk->ki", a, b)  # contractions of any rank
+    spectrum = gpu.fft.r2c(y)
     # endregion: libraries
     beside = [
         (x, np.linalg.solve(spd, sides)),

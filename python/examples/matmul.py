@@ -15,12 +15,14 @@ with troupe.System() as system:
     gpu = system.device(0)  # a GPU if there is one, else the CPU
     x, w = gpu.tensor(a), gpu.tensor(b).freeze()  # NumPy arrays; no worker can write w
 
-    y = gpu.blas.gemm(a=x, b=w).result()  # or: await gpu.blas.gemm(a=x, b=w)
-    print("error beside NumPy:", np.abs(y.numpy() - a @ b).max())
+    y = gpu.blas.gemm(x, w)  # a Future at once, which can be an operand of the next request
+    z = gpu.elementwise.softmax(y)
+    print("error beside NumPy:", np.abs(y.numpy() - a @ b).max())  # waits; or: await y
+    print("rows of the softmax add up to 1:", np.allclose(z.numpy().sum(axis=1), 1))
 
-    futures = [gpu.blas.gemm(a=x, b=w) for _ in range(100)]
+    futures = [gpu.blas.gemm(x, w) for _ in range(100)]
     gpu.wait_until_ready()
     os.kill(gpu.worker_pid or 0, signal.SIGKILL)
-    right = sum(np.allclose(f.result().numpy(), a @ b, atol=1e-3) for f in futures)
+    right = sum(np.allclose(f.numpy(), a @ b, atol=1e-3) for f in futures)
     print("right after the worker was killed:", right, "of", len(futures))
 # endregion: matmul

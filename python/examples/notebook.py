@@ -21,7 +21,7 @@ x = gpu.tensor(np.arange(6.0).reshape(2, 3))
 x
 
 # %%
-y = gpu.blas.gemm(a=x, b=x.T).result()
+y = gpu.blas.gemm(x, x.T)
 y.numpy()
 
 # %% [markdown]

@@ -20,11 +20,11 @@ with troupe.System() as system:
     x = gpu.tensor(np.random.default_rng(1).standard_normal((512, 1024)), "f32")
     b = gpu.tensor(np.linspace(-1, 1, 1024), "f32")
 
-    y = gpu.map(swish, x, b).result()  # b is broadcast, y allocated
-    g = gpu.map(slope, x, b).result()
+    y = gpu.map(swish, x, b)  # b is broadcast, y allocated
+    g = gpu.map(slope, x, b)
     gpu.map(lambda y, g: y - 0.1 * g, y, g, out=y)  # in place
-    p = gpu.rows(softmax, y).result()  # each row of the last axis
-    top, best = gpu.rows(lambda p: (ew.row_max(p), ew.row_argmax(p)), p).result()
+    p = gpu.rows(softmax, y)  # each row of the last axis
+    top, best = gpu.rows(lambda p: (ew.row_max(p), ew.row_argmax(p)), p)
     # endregion: own_function
 
     z = x.numpy() + b.numpy()

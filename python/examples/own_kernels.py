@@ -44,8 +44,8 @@ def main() -> None:
         gpu: Any = system.device(0, backend="cuda", operations=[__file__])
         x = gpu.tensor(a)
         for worker in ("the first worker", "the next one"):
-            right = np.array_equal(gpu.own.scale(x=x, by=2.0).result().numpy(), 2 * a)
-            soft = gpu.own.softmax(x=x).result().numpy()
+            right = np.array_equal(gpu.own.scale(x, by=2.0).numpy(), 2 * a)
+            soft = gpu.own.softmax(x).numpy()
             print(f"{worker}: right: {right and np.allclose(soft, expected, atol=1e-6)}")
             print(gpu.own.softmax(x=x, shift=1 << 40).exception())  # far outside of its tensor
 

@@ -14,11 +14,11 @@ picture[8, 8] = 9
 with troupe.System() as system:
     gpu = system.device(0, plugins=[sys.argv[1]])
     print(gpu.image.blur.__doc__)
-    blurred = gpu.image.blur(x=gpu.tensor(picture)).result().numpy()
+    blurred = gpu.image.blur(gpu.tensor(picture)).numpy()
     print(blurred[6:11, 6:11])
 
     try:
         gpu.image.faulty(y=gpu.zeros((4, 4))).result()
     except troupe.DeviceFault as why:
         print("its mistake cost one request:", why)
-    print("still there:", gpu.image.blur(x=gpu.tensor(picture)).result().numpy().sum())
+    print("still there:", gpu.image.blur(gpu.tensor(picture)).numpy().sum())

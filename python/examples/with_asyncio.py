@@ -8,7 +8,7 @@ import troupe
 
 async def square_sum(gpu: troupe.Device, n: int) -> float:
     x = gpu.full(16, n)
-    total: float = await gpu.blas.dot(x=x, y=x)
+    total: float = await gpu.blas.dot(x, x)
     return total
 
 

@@ -125,30 +125,42 @@ struct kept_buffer {
   nb::object object;
 };
 
-nb::object copy_in(const py_device& d, nb::handle bytes, nb::handle type, const py_tensor& to) {
+nb::object copy_in(const py_device& d, nb::handle bytes, nb::handle type, nb::handle to) {
   release_kept();
+  const nb::handle target = tensor_of(to, "to");
   kept_buffer from(bytes, PyBUF_SIMPLE);
   const dtype t = dtype_from(type);
   device& on = d.in_order();
-  py_future made(without_gil([&] { return on.copy_in(t, from.buffer->bytes(), to.view); }),
-                 nb::cast(to));
+  const any_tensor& view = nb::inst_ptr<py_tensor>(target)->view;
+  py_future made(std::make_shared<pending_future<void>>(
+                     without_gil([&] { return on.copy_in(t, from.buffer->bytes(), view); })),
+                 written_tensors{.all = nb::borrow(target)});
   made.keep(std::move(from.object));
   return nb::cast(std::move(made));
 }
 
-nb::object copy_out(const py_device& d, const py_tensor& from, nb::handle bytes, nb::handle type,
+nb::object copy_out(const py_device& d, nb::handle from, nb::handle bytes, nb::handle type,
                     nb::object array) {
   release_kept();
+  failed_operand failed;
+  const any_tensor& view = tensor_given(from, "source", failed);
+  if (failed.why) return not_sent("memory.copy", std::move(failed));
   kept_buffer to(bytes, PyBUF_WRITABLE);
   const dtype t = dtype_from(type);
   device& on = d.in_order();
-  py_future made(without_gil([&] { return on.copy_out(from.view, t, to.buffer->bytes()); }),
+  py_future made(without_gil([&] { return on.copy_out(view, t, to.buffer->bytes()); }),
                  std::move(array));
   made.keep(std::move(to.object));
   return nb::cast(std::move(made));
 }
 
-nb::object copy_tensor(const py_device& d, const py_tensor& from, const py_tensor& to) {
+nb::object copy_tensor(const py_device& d, nb::handle source, nb::handle target) {
+  failed_operand failed;
+  const nb::handle written = tensor_of(target, "to");
+  const py_tensor& from = *nb::inst_ptr<py_tensor>(operand_of(source, "source", failed));
+  if (failed.why)
+    return not_sent("memory.copy", std::move(failed), written_tensors{.all = nb::borrow(written)});
+  const py_tensor& to = *nb::inst_ptr<py_tensor>(written);
   const library_actor memory = d->library("memory");
   const bool on_one_device =
       from.device->queue == d.handle->queue && to.device->queue == d.handle->queue;
@@ -157,13 +169,16 @@ nb::object copy_tensor(const py_device& d, const py_tensor& from, const py_tenso
     *static_cast<memory::copy*>(copy.data()) = {.from = from.view, .to = to.view};
     sent_request sent = send(*d.handle, memory, std::move(copy), {});
     return nb::cast(py_future(std::make_shared<pending_future<any_reply>>(std::move(sent.answer)),
-                              nb::cast(to), std::move(sent.handle)));
+                              written_tensors{.all = nb::borrow(written)}, std::move(sent.handle)));
   }
   from.device->queue->flush();
   to.device->queue->flush();
   device& on = d.in_order();
-  return nb::cast(
-      py_future(without_gil([&] { return on.copy(from.view, to.view); }), nb::cast(to)));
+  future<void> coming = without_gil([&] { return on.copy(from.view, to.view); });
+  // Between devices the second half is sent when the first has ended.
+  if (!on_one_device) return nb::cast(py_future(std::move(coming), nb::borrow(written)));
+  return nb::cast(py_future(std::make_shared<pending_future<void>>(std::move(coming)),
+                            written_tensors{.all = nb::borrow(written)}));
 }
 
 std::string_view name_of(device_state s) noexcept {

@@ -51,19 +51,33 @@ class kept_listener final : public listener {
   carried_object source_;
 };
 
-nb::object object_of(answer a, nb::object written) {
+// Futures that were dropped as operands of other requests. Their failures are told by those, so
+// nothing may hear of them as dropped. Each new one has two others looked at, so that there are no
+// more than requests in flight. With the GIL.
+void keep_unheard(std::shared_ptr<pending_answer> one) {
+  static auto& all = *new std::deque<std::shared_ptr<pending_answer>>;
+  for (int i = 0; i < 2 && !all.empty(); ++i) {
+    std::shared_ptr<pending_answer> first = std::move(all.front());
+    all.pop_front();
+    if (!first->ready()) all.push_back(std::move(first));
+  }
+  all.push_back(std::move(one));
+}
+
+// The value, where an answer has one; else `otherwise`, which also says whose tensor is mapped.
+nb::object object_of(answer a, nb::object otherwise) {
   if (auto* const reply = std::get_if<any_reply>(&a)) {
-    if (reply->data() == nullptr) return written;
+    if (reply->data() == nullptr) return otherwise;
     if (python_operation_of(reply->type()) == nullptr) return object_of_reply(*reply);
-    // The result of a Python function, or the tensors that it has written.
+    // A Python function need not have a result.
     auto value = value_in(*reply);
-    return value ? *std::move(value) : std::move(written);
+    return value ? *std::move(value) : std::move(otherwise);
   }
   if (auto* const mapped = std::get_if<mapped_tensor>(&a)) {
-    return nb::cast(py_mapped_tensor(std::move(*mapped)));
+    return nb::cast(py_mapped_tensor(std::move(*mapped), *nb::inst_ptr<py_tensor>(otherwise)));
   }
   if (auto* const object = std::get_if<carried_object>(&a)) return object->take();
-  return written;
+  return otherwise;
 }
 
 // The iterator of `await`: yields a future of the loop once, and ends with the value.
@@ -185,16 +199,27 @@ void release_kept() {
 
 py_future::~py_future() {
   if (failure_ && !looked_at_) warn_unretrieved(*failure_);
-  if (!pending_) return;
+  if (!pending_ || whole_.is_valid()) return;
   if (pending_->ready()) {
     const error* const why = pending_->failure();
     if (why != nullptr && !looked_at_) warn_unretrieved(*why);
+  } else if (is_operand_ && !kept_.is_valid() && !pending_->attached()) {
+    keep_unheard(std::move(pending_));
   } else if (kept_.is_valid() || pending_->attached()) {
     pending_->listen(std::make_unique<kept_listener>(*pending_, looked_at_, std::move(kept_)));
   }
 }
 
+bool py_future::part_done() {
+  py_future& all = *nb::inst_ptr<py_future>(whole_);
+  if (!all.done()) return false;
+  failure_ = all.failure_;
+  pending_.reset();
+  return true;
+}
+
 bool py_future::done() {
+  if (whole_.is_valid()) return part_done();
   if (!pending_) return true;
   // Making Python objects may let other threads in.
   if (taking_ || !pending_->ready()) return false;
@@ -236,7 +261,7 @@ void py_future::wait(std::optional<double> timeout) {
                    nb::cast(*timeout).ptr());
       throw nb::python_error();
     }
-    if (taking_) {
+    if (taking_ || (whole_.is_valid() && nb::inst_ptr<py_future>(whole_)->taking_)) {
       without_gil([] { std::this_thread::yield(); });
     } else {
       (void)pending->wait_until(std::min(end, now + between_signals));
@@ -245,10 +270,15 @@ void py_future::wait(std::optional<double> timeout) {
   }
 }
 
-nb::object py_future::value() {
+void py_future::look() noexcept {
   looked_at_ = true;
+  if (whole_.is_valid()) nb::inst_ptr<py_future>(whole_)->look();
+}
+
+nb::object py_future::value() {
+  look();
   if (failure_) raise(*failure_);
-  return value_;
+  return value_.is_valid() ? value_ : written();
 }
 
 void py_future::raise_refusal() {
@@ -264,17 +294,19 @@ nb::object py_future::result(std::optional<double> timeout) {
 
 nb::object py_future::exception(std::optional<double> timeout) {
   wait(timeout);
-  looked_at_ = true;
+  look();
   return failure_ ? exception_for(*failure_) : nb::none();
 }
 
 bool py_future::cancel() {
-  looked_at_ = true;
+  look();
+  if (whole_.is_valid()) return nb::inst_ptr<py_future>(whole_)->cancel();
   return !done() && without_gil([&] { return sent_.cancel_and_wait(); });
 }
 
 void py_future::withdraw() {
-  looked_at_ = true;
+  look();
+  if (whole_.is_valid()) return nb::inst_ptr<py_future>(whole_)->withdraw();
   if (!done()) without_gil([&] { sent_.cancel(); });
 }
 
@@ -293,6 +325,12 @@ void add_future(nb::module_& m) {
            "Waits, and returns the request's failure instead of raising it; None if it succeeded.")
       .def("done", &py_future::done, "True once there is an answer or a failure.")
       .def("_look", &py_future::look)
+      .def_prop_ro("_written", [](const py_future& f) { return f.written(); })
+      .def_prop_ro("_names", &py_future::names)
+      .def("_part",
+           [](nb::handle self, nb::object part) {
+             return nb::cast(py_future(nb::borrow(self), std::move(part)));
+           })
       .def("cancel", &py_future::cancel,
            "Cancels a request that has not begun: it fails with troupe.Cancelled. Returns False "
            "for\n"

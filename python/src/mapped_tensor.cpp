@@ -1,5 +1,6 @@
 // Memory that the program uses in place: mapped tensors, and host tensors as NumPy arrays.
 #include "binding.hpp"
+#include "device_handle.hpp"
 #include "dtypes.hpp"
 #include "tensor.hpp"
 
@@ -66,6 +67,12 @@ nb::dict interface_of(const any_tensor& view, const void* address) {
 
 }  // namespace
 
+py_mapped_tensor::py_mapped_tensor(mapped_tensor m, const py_tensor& of)
+    : mapped(std::move(m)),
+      on_gpu(of.view.space() != memory_space::host &&
+             !of.device->device.description().architecture.empty()),
+      ordinal(on_gpu ? of.device->device.description().ordinal : 0) {}
+
 nb::object numpy_in_place(nb::handle owner, const any_tensor& view, void* address) {
   return nb::module_::import_("troupe.arrays")
       .attr("array_in_place")(owner, interface_of(view, address),
@@ -85,11 +92,6 @@ void add_mapped_tensor(nb::module_& m) {
       .def(
           "unmap", [](py_mapped_tensor& x) { without_gil([&] { x.mapped.unmap(); }); },
           "Ends the mapping. On a GPU the program synchronises its own work first.")
-      .def("_on",
-           [](py_mapped_tensor& x, bool on_gpu, int ordinal) {
-             x.on_gpu = on_gpu;
-             x.ordinal = ordinal;
-           })
       .def(
           "numpy",
           [](nb::handle self) {

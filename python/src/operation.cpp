@@ -10,6 +10,7 @@
 #include "tensor.hpp"
 
 #include <troupe/request/catalogue.hpp>
+#include <troupe/request/fields.hpp>
 #include <troupe/request/outputs.hpp>
 
 #include <nanobind/stl/string.h>
@@ -20,6 +21,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 
 namespace troupe::python {
 namespace {
@@ -50,21 +52,36 @@ struct operation {
   const argument_setter* setter;
   const python_operation* of_python;
 
-  nb::object call(PyObject* const* values, nb::handle names) const;
+  nb::object call(PyObject* const* values, std::size_t positional, nb::handle names) const;
 
  private:
-  // A result, and its place in the description.
-  struct written_tensor {
-    std::size_t place;
-    nb::object tensor;
+  // The results, in the order of the description. Most requests have one.
+  class results {
+   public:
+    void add(int number, nb::object tensor) {
+      if (number >= 0) which_ |= std::uint64_t{1} << number;
+      if (!first_.second.is_valid()) {
+        first_ = {number, std::move(tensor)};
+      } else {
+        more_.emplace_back(number, std::move(tensor));
+      }
+    }
+    [[nodiscard]] written_tensors take(const argument_setter* names);
+
+   private:
+    using numbered = std::pair<int, nb::object>;
+    numbered first_;
+    std::vector<numbered> more_;
+    std::uint64_t which_ = 0;
   };
 
   std::string option_name(std::string_view option) const;
   bool set_option(request_options& options, PyObject* name, nb::handle value) const;
-  void allocate_missing(any_request& request, std::vector<written_tensor>& written) const;
-  static nb::object answer_of(std::vector<written_tensor> written);
+  void allocate_missing(any_request& request, results& written) const;
+  void look_at_updates(PyObject* const* values, std::size_t positional, nb::handle names,
+                       any_request& request, failed_operand& failed) const;
   bool set_bound(any_request& request, const argument_setter::argument& to, nb::handle value) const;
-  void expect_required(nb::handle names) const;
+  void expect_required(std::size_t positional, nb::handle names) const;
 };
 
 std::string operation::option_name(std::string_view option) const {
@@ -89,7 +106,7 @@ bool operation::set_option(request_options& options, PyObject* name, nb::handle 
   return true;
 }
 
-void operation::allocate_missing(any_request& request, std::vector<written_tensor>& written) const {
+void operation::allocate_missing(any_request& request, results& written) const {
   const auto made =
       value_of(allocate_outputs(*type, request.data(), [this](dtype t, const shape& s) {
         return device->device.allocate(t, s);
@@ -97,19 +114,19 @@ void operation::allocate_missing(any_request& request, std::vector<written_tenso
   for (const std::size_t offset : made) {
     const auto& view =
         *reinterpret_cast<const any_tensor*>(static_cast<std::byte*>(request.data()) + offset);
-    written.push_back({setter->place_at(offset), nb::cast(py_tensor{view, device})});
+    written.add(setter->at(offset).result, nb::cast(py_tensor{view, device}));
   }
 }
 
 // One tensor, or a tuple in the order of the description, whichever of them were given.
-nb::object operation::answer_of(std::vector<written_tensor> written) {
-  if (written.empty()) return nb::none();
-  if (written.size() == 1) return std::move(written.front().tensor);
-  std::ranges::sort(written, {}, &written_tensor::place);
-  nb::object all = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(written.size())));
-  for (std::size_t i = 0; i < written.size(); ++i)
-    PyTuple_SET_ITEM(all.ptr(), static_cast<Py_ssize_t>(i), written[i].tensor.release().ptr());
-  return all;
+written_tensors operation::results::take(const argument_setter* names) {
+  if (more_.empty()) return {.all = std::move(first_.second), .of = names, .which = which_};
+  more_.insert(more_.begin(), std::move(first_));
+  std::ranges::sort(more_, {}, &numbered::first);
+  nb::object all = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(more_.size())));
+  for (std::size_t i = 0; i < more_.size(); ++i)
+    PyTuple_SET_ITEM(all.ptr(), static_cast<Py_ssize_t>(i), more_[i].second.release().ptr());
+  return {.all = std::move(all), .of = names, .which = which_};
 }
 
 // If a bound set is given for a list of tensors, or its name, the table of that set is sent.
@@ -130,43 +147,85 @@ bool operation::set_bound(any_request& request, const argument_setter::argument&
   return true;
 }
 
-void operation::expect_required(nb::handle names) const {
+void operation::expect_required(std::size_t positional, nb::handle names) const {
   for (const python_operation::argument& a : of_python->arguments) {
     if (!a.required) continue;
     const nb::str name(a.field.name.data(), a.field.name.size());
     if (names.is_valid() && PySequence_Contains(names.ptr(), name.ptr()) == 1) continue;
+    const auto* const one = setter->find(name.ptr());
+    const auto& order = setter->positional();
+    const auto given =
+        order.begin() + static_cast<std::ptrdiff_t>(std::min(positional, order.size()));
+    if (std::find(order.begin(), given, one) != given) continue;
     throw nb::type_error((std::string(type->name) + "() is missing the argument " +
                           std::string(a.field.name) + ", which has no default")
                              .c_str());
   }
 }
 
-nb::object operation::call(PyObject* const* values, nb::handle names) const {
+// A future that is updated is read; one that is overwritten need not have succeeded.
+void operation::look_at_updates(PyObject* const* values, std::size_t positional, nb::handle names,
+                                any_request& request, failed_operand& failed) const {
+  const auto look = [&](const argument_setter::argument* to, nb::handle value) {
+    if (to == nullptr || to->result < 0 || !nb::isinstance<py_future>(value)) return;
+    for_each_tensor(*type, request.data(), [&](std::string_view name, any_tensor&, access role) {
+      if (name != to->field.name || role != access::update) return;
+      nb::inst_ptr<py_future>(value)->is_read(shown_text(to->name), failed);
+    });
+  };
+  for (std::size_t i = 0; i < positional; ++i)
+    look(setter->positional()[i], values[i]);
+  const Py_ssize_t count = names.is_valid() ? PyTuple_GET_SIZE(names.ptr()) : 0;
+  for (Py_ssize_t i = 0; i < count; ++i)
+    look(setter->find(PyTuple_GET_ITEM(names.ptr(), i)),
+         values[positional + static_cast<std::size_t>(i)]);
+}
+
+nb::object operation::call(PyObject* const* values, std::size_t positional,
+                           nb::handle names) const {
   any_request request(*type);
   request_options options;
-  std::vector<written_tensor> written;
+  results written;
+  failed_operand failed;
+  bool writes_futures = false;
   std::size_t given = 0;
-  if (of_python != nullptr && of_python->has_required) expect_required(names);
-  const Py_ssize_t count = names.is_valid() ? PyTuple_GET_SIZE(names.ptr()) : 0;
-  for (Py_ssize_t i = 0; i < count; ++i) {
-    PyObject* const name = PyTuple_GET_ITEM(names.ptr(), i);
+  if (of_python != nullptr && of_python->has_required) expect_required(positional, names);
+  if (positional != 0 && positional > setter->positional().size()) [[unlikely]]
+    setter->refuse_too_many(positional);
+  const std::size_t named =
+      names.is_valid() ? static_cast<std::size_t>(PyTuple_GET_SIZE(names.ptr())) : 0;
+  for (std::size_t i = 0; i < positional + named; ++i) {
     const nb::handle value(values[i]);
-    const auto* const to = setter->find(name);
-    if (to == nullptr) {
-      if (set_option(options, name, value)) continue;
-      setter->refuse_unknown(name);
+    const argument_setter::argument* to = nullptr;
+    if (i < positional) {
+      to = setter->positional()[i];
+    } else {
+      PyObject* const name = PyTuple_GET_ITEM(names.ptr(), static_cast<Py_ssize_t>(i - positional));
+      to = setter->find(name);
+      if (to == nullptr) {
+        if (set_option(options, name, value)) continue;
+        setter->refuse_unknown(name);
+      }
+      if (positional != 0) [[unlikely]]
+        setter->expect_first(*to, positional);
     }
     if (of_python != nullptr && set_bound(request, *to, value)) continue;
-    setter->set(request, *to, value);
-    if (to->field.kind != field_kind::tensor || value.is_none()) continue;
+    const nb::handle tensor = setter->set(request, *to, value, failed);
+    if (!tensor.is_valid()) continue;
     ++given;
-    if (to->field.may_write) written.push_back({setter->place_of(*to), nb::borrow(value)});
+    if (!to->field.may_write) continue;
+    written.add(to->result, nb::borrow(tensor));
+    writes_futures = writes_futures || tensor.ptr() != value.ptr();
   }
   if (given < setter->tensors()) allocate_missing(request, written);
+  if (writes_futures) [[unlikely]]
+    look_at_updates(values, positional, names, request, failed);
+  if (failed.why) [[unlikely]]
+    return not_sent(request, std::move(failed), written.take(setter));
 
   sent_request sent = send(*device, actor, std::move(request), options);
   py_future made(std::make_shared<pending_future<any_reply>>(std::move(sent.answer)),
-                 answer_of(std::move(written)), std::move(sent.handle));
+                 written.take(setter), std::move(sent.handle));
   if (made.done()) made.raise_refusal();
   return nb::cast(std::move(made));
 }
@@ -183,13 +242,8 @@ operation& of(PyObject* self) noexcept { return *reinterpret_cast<operation_obje
 
 PyObject* vectorcall(PyObject* self, PyObject* const* args, std::size_t flags, PyObject* names) {
   return guarded([&]() -> PyObject* {
-    const Py_ssize_t positional = PyVectorcall_NARGS(flags);
-    if (positional != 0) {
-      PyErr_Format(PyExc_TypeError, "%s() takes keyword arguments only, as a=x",
-                   std::string(of(self).type->name).c_str());
-      return nullptr;
-    }
-    return of(self).call(args, names).release().ptr();
+    const auto positional = static_cast<std::size_t>(PyVectorcall_NARGS(flags));
+    return of(self).call(args, positional, names).release().ptr();
   });
 }
 

@@ -291,9 +291,11 @@ void add_tensor(nb::module_& m) {
           "Invalidates every view of the memory at once; it is freed once requests are done with "
           "it.")
       .def("_map",
-           [](py_tensor& t, const std::string& role, std::optional<double> timeout) {
+           [](nb::handle self, const std::string& role, std::optional<double> timeout) {
+             py_tensor& t = *nb::inst_ptr<py_tensor>(self);
              return py_future(
-                 t.device->in_order().mapped(t.view, access_from(role), duration_of(timeout)));
+                 t.device->in_order().mapped(t.view, access_from(role), duration_of(timeout)),
+                 nb::borrow(self));
            })
       .def("_view_in_place",
            [](nb::handle self) {

@@ -22,7 +22,7 @@ struct py_tensor {
 
 /// A tensor that the program uses in place.
 struct py_mapped_tensor {
-  explicit py_mapped_tensor(mapped_tensor m) : mapped(std::move(m)) {}
+  py_mapped_tensor(mapped_tensor m, const py_tensor& of);
   mapped_tensor mapped;
   bool on_gpu = false;
   int ordinal = 0;  ///< the GPU's

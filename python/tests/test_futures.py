@@ -329,7 +329,7 @@ async def longest_pause(work):
 
 def test_a_full_mailbox_does_not_stop_an_event_loop(system):
     gpu = system.device(31, backend="cpu", fault_injection=True, mailbox_capacity=16)
-    x = gpu.zeros(4)
+    x, y = gpu.zeros(4), gpu.zeros(4)
     gpu.wait_until_ready()
 
     async def work():
@@ -339,7 +339,7 @@ def test_a_full_mailbox_does_not_stop_an_event_loop(system):
         assert fills[60].cancel()
         with pytest.raises(troupe.ShapeMismatch):
             gpu.blas.gemm(a=gpu.zeros((2, 3)), b=gpu.zeros((2, 3)))
-        late = gpu.memory.fill(to=x, value=7, deadline=0.1)
+        late = gpu.memory.fill(to=y, value=7, deadline=0.1)
         mapped = gpu.map(lambda v: v + 1, x)
         begun = time.monotonic()
         gpu.copy(x, gpu.zeros(4)).cancel()

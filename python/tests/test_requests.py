@@ -87,7 +87,7 @@ def test_a_reply_is_a_number(gpu):
     ("call", "kind", "text"),
     [
         (lambda g, x: g.blas.gemm(a=x, b=x, d=x), TypeError, r"has no argument d; it has a, b"),
-        (lambda g, x: g.blas.gemm(x, x), TypeError, "keyword arguments only"),
+        (lambda g, x: g.blas.gemm(x, x, x, 1), TypeError, "takes 3 operands without names"),
         (lambda g, x: g.blas.gemm(a=np.ones((2, 2)), b=x), TypeError, r"a must be a troupe.Tensor; it is a ndarray.*device.tensor"),
         (lambda g, x: g.blas.gemm(a=3, b=x), TypeError, "a must be a troupe.Tensor; it is 3"),
         (lambda g, x: g.blas.gemm(a=x, b=x, op_a="adjoint"), TypeError, "op_a must be one of 'none', 'conjugate'; it is 'adjoint'"),
@@ -137,8 +137,10 @@ def test_help_says_what_a_request_takes(gpu):
     assert "a: left factor (reads; [m, k])" in text
     assert "allocated if left out" in text
     assert "f16 f16 f32" in text
-    assert str(inspect.signature(gpu.blas.gemm)).startswith("(*, a: 'Tensor', b: 'Tensor', alpha")
-    assert repr(gpu.blas.gemm).startswith("<request blas.gemm(a, b, alpha=1")
+    assert str(inspect.signature(gpu.blas.gemm)).startswith(
+        "(a: 'TensorLike', b: 'TensorLike', c: 'TensorLike | None' = None, *, alpha"
+    )
+    assert repr(gpu.blas.gemm).startswith("<request blas.gemm(a, b, c=None, *, alpha=1")
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,9 @@
     gpu = system.device(0)                       # a GPU if there is one, else the CPU
     x = gpu.tensor(np.random.rand(512, 256).astype("f4"))
     w = gpu.tensor(np.random.rand(256, 128).astype("f4"))
-    y = gpu.blas.gemm(a=x, b=w).result()         # or: await gpu.blas.gemm(a=x, b=w)
-    print(y.numpy()[:2])
+    y = gpu.blas.gemm(x, w)                      # a Future at once, and an operand at once
+    z = gpu.elementwise.softmax(y)
+    print(z.numpy()[:2])                         # waits; or: await z
 
 Every request of every library is a method of `device.LIBRARY`: `help(gpu.blas.gemm)` says what it
 takes. Requests run in a worker process; when a kernel crashes or hangs, its request fails with a
@@ -20,6 +21,7 @@ import atexit as _atexit
 
 from . import arrays as _arrays
 from . import errors as _errors
+from . import futures as _futures
 from ._core import (
     Device,
     Future,
@@ -190,11 +192,22 @@ for _owner, _name, _function in (
     (KvStep, "__enter__", _enter_step),
     (KvStep, "__exit__", _leave_step),
     (Tensor, "mapped", _arrays.mapped),
-    (Tensor, "map", _arrays.map_tensor),
     (Tensor, "in_place", _arrays.in_place),
     (Tensor, "__getattr__", _arrays.missing_attribute),
     *(
         (Tensor, f"__{operator}__", _arrays.no_operator)
+        for operator in ("add", "sub", "mul", "truediv", "matmul", "radd", "rmul", "rmatmul")
+    ),
+    (Future, "__getattr__", _futures.attribute),
+    (Future, "__getitem__", _futures.item),
+    (Future, "__iter__", _futures.parts),
+    (Future, "__array__", _futures.as_array),
+    (Future, "numpy", _futures.numpy),
+    (Future, "tolist", _futures.tolist),
+    (Future, "item", _futures.value),
+    (Future, "mapped", _futures.mapped),
+    *(
+        (Future, f"__{operator}__", _arrays.no_operator)
         for operator in ("add", "sub", "mul", "truediv", "matmul", "radd", "rmul", "rmatmul")
     ),
     (System, "spawn", _spawn),

@@ -1,7 +1,7 @@
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from os import PathLike
 from types import SimpleNamespace, TracebackType
-from typing import Any, Generic, Literal, NoReturn, Self, TypeVar, overload
+from typing import Any, Generic, Literal, NoReturn, Self, TypeAlias, TypeVar, overload
 
 from ._libraries import Libraries
 from .actors import Actor, ActorRef
@@ -18,7 +18,21 @@ class Future(Generic[T_co]):
     def exception(self, timeout: float | None = None) -> Exception | None: ...
     def done(self) -> bool: ...
     def cancel(self) -> bool: ...
+    def numpy(self) -> Any: ...
+    def tolist(self) -> Any: ...
+    def item(self) -> Any: ...
+    def mapped(self, access: str = "update", timeout: float | None = None) -> MappedTensor: ...
     def _look(self) -> None: ...
+    @property
+    def _written(self) -> Any: ...
+    @property
+    def _names(self) -> tuple[str, ...]: ...
+    def _part(self, part: Tensor) -> Future[Tensor]: ...
+    # A result by its name; of a tensor its shape, type and views.
+    def __getattr__(self, name: str) -> Any: ...
+    def __getitem__(self, index: Any) -> Future[Tensor]: ...
+    def __iter__(self) -> Iterator[Future[Tensor]]: ...
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any: ...
     def __await__(self) -> Generator[Any, None, T_co]: ...
 
 class Tensor:
@@ -59,11 +73,20 @@ class Tensor:
     def freeze(self) -> Tensor: ...
     def thaw(self) -> Tensor: ...
     def release(self) -> None: ...
-    def mapped(self, access: str = "update", timeout: float | None = None) -> MappedTensor: ...
-    async def map(self, access: str = "update", timeout: float | None = None) -> MappedTensor: ...
+    @overload
+    def mapped(
+        self, access: str = ..., timeout: float | None = ..., *, wait: Literal[True] = ...
+    ) -> MappedTensor: ...
+    @overload
+    def mapped(
+        self, access: str = ..., timeout: float | None = ..., *, wait: Literal[False]
+    ) -> Future[MappedTensor]: ...
     def in_place(self) -> Any: ...
     def _map(self, access: str, timeout: float | None) -> Future[MappedTensor]: ...
     def _view_in_place(self) -> Any: ...
+
+# What takes a tensor takes the future of one, too.
+TensorLike: TypeAlias = Tensor | Future[Any]
 
 class MappedTensor:
     """A tensor that the program uses in place until unmap(), or the end of a with block."""
@@ -84,7 +107,6 @@ class MappedTensor:
         why: BaseException | None,
         trace: TracebackType | None,
     ) -> None: ...
-    def _on(self, on_gpu: bool, ordinal: int) -> None: ...
 
 class ArrayView:
     """A tensor in a worker, during one call of an operation."""
@@ -112,7 +134,7 @@ class Operation:
 
     name: str
     description: dict[str, Any]
-    def __call__(self, **fields: Any) -> Future[Any]: ...
+    def __call__(self, *operands: Any, **fields: Any) -> Future[Any]: ...
 
 class Library:
     """The actor of one library on one device. Its requests are its methods."""
@@ -125,8 +147,8 @@ class KvStep:
     def over(self) -> bool: ...
     @property
     def _device(self) -> Device: ...
-    def append(self, layer: int, k: Tensor, v: Tensor) -> Future[None]: ...
-    def attend(self, layer: int, q: Tensor, **kwargs: Any) -> Future[Any]: ...
+    def append(self, layer: int, k: TensorLike, v: TensorLike) -> Future[None]: ...
+    def attend(self, layer: int, q: TensorLike, **kwargs: Any) -> Future[Any]: ...
     def commit(self) -> None: ...
     def abandon(self) -> None: ...
     def __enter__(self) -> Self: ...
@@ -191,8 +213,8 @@ class Device(Libraries):
         self,
         modes: str,
         /,
-        *operands: Tensor,
-        out: Tensor | None = None,
+        *operands: TensorLike,
+        out: TensorLike | None = None,
         alpha: complex = 1,
         math: Literal["strict", "tf32", "bf16x9"] = "strict",
         deadline: float | None = None,
@@ -225,8 +247,8 @@ class Device(Libraries):
         self,
         f: Function | _Traceable,
         /,
-        *inputs: Tensor | float,
-        out: Tensor | Sequence[Tensor | None] | None = None,
+        *inputs: TensorLike | float,
+        out: TensorLike | Sequence[TensorLike | None] | None = None,
         dtype: Any = None,
         deadline: float | None = None,
         run_limit: float | None = None,
@@ -236,10 +258,10 @@ class Device(Libraries):
         self,
         f: Function | _Traceable,
         /,
-        *inputs: Tensor | float,
+        *inputs: TensorLike | float,
         axis: int | Sequence[int] = -1,
         keepdims: bool = False,
-        out: Tensor | Sequence[Tensor | None] | None = None,
+        out: TensorLike | Sequence[TensorLike | None] | None = None,
         dtype: Any = None,
         deadline: float | None = None,
         run_limit: float | None = None,
@@ -249,12 +271,12 @@ class Device(Libraries):
         self,
         op: str,
         /,
-        *inputs: Tensor | float,
+        *inputs: TensorLike | float,
         before: Function | _Traceable | None = None,
         after: Function | _Traceable | None = None,
         axis: int | Sequence[int] | None = None,
         keepdims: bool = False,
-        out: Tensor | Sequence[Tensor | None] | None = None,
+        out: TensorLike | Sequence[TensorLike | None] | None = None,
         dtype: Any = None,
         deadline: float | None = None,
         run_limit: float | None = None,
@@ -264,8 +286,8 @@ class Device(Libraries):
         self,
         f: Computation | _Computable,
         /,
-        *inputs: Tensor,
-        out: Tensor | Sequence[Tensor | None] | None = None,
+        *inputs: TensorLike,
+        out: TensorLike | Sequence[TensorLike | None] | None = None,
         dtype: Any = None,
         intermediate: Literal["f32", "f16", "bf16"] = "f32",
         math: Literal["strict", "tf32"] = "strict",
@@ -282,10 +304,10 @@ class Device(Libraries):
     def stop(self) -> None: ...
     def restart(self) -> None: ...
     def forgive_all(self) -> None: ...
-    def _copy(self, source: Tensor, to: Tensor) -> Future[Tensor]: ...
+    def _copy(self, source: TensorLike, to: TensorLike) -> Future[Tensor]: ...
     def _bind(self, table: Tensor, set: str, tensors: Sequence[tuple[str, Tensor]]) -> None: ...
-    def _copy_in(self, data: Any, dtype: str, to: Tensor) -> Future[Tensor]: ...
-    def _copy_out(self, source: Tensor, data: Any, dtype: str, array: Any) -> Future[Any]: ...
+    def _copy_in(self, data: Any, dtype: str, to: TensorLike) -> Future[Tensor]: ...
+    def _copy_out(self, source: TensorLike, data: Any, dtype: str, array: Any) -> Future[Any]: ...
 
 class Expression:
     """A number that a function computes for each element, while it is traced."""
@@ -405,7 +427,7 @@ def _trace(f: Callable[..., Any], inputs: int, complex_inputs: int = 0) -> Funct
 def _map(
     device: Device,
     f: Function,
-    inputs: tuple[Tensor | float, ...],
+    inputs: tuple[TensorLike | float, ...],
     out: Any,
     dtype: Any,
     deadline: float | None,
@@ -416,7 +438,7 @@ def _map(
 def _rows(
     device: Device,
     f: Function,
-    inputs: tuple[Tensor | float, ...],
+    inputs: tuple[TensorLike | float, ...],
     axis: int | Sequence[int],
     keepdims: bool,
     out: Any,
@@ -429,7 +451,7 @@ def _rows(
 def _reduce(
     device: Device,
     op: str,
-    inputs: tuple[Tensor | float, ...],
+    inputs: tuple[TensorLike | float, ...],
     before: Function | None,
     after: Function | None,
     axis: int | Sequence[int] | None,
@@ -511,7 +533,7 @@ def _node_convolution(
 def _compute(
     device: Device,
     what: Computation,
-    inputs: tuple[Tensor, ...],
+    inputs: tuple[TensorLike, ...],
     out: Any,
     dtype: Any,
     intermediate: str,

@@ -124,6 +124,8 @@ def tensor(self: Device, value: Any, dtype: Any = None, *, own: bool = False) ->
     The memory of NumPy arrays is pageable, so the copy is staged; `host_empty()` has memory that
     copies need no staging for.
     """
+    if isinstance(value, Future):
+        value = value.result()
     if isinstance(value, Tensor):
         made = self.empty(value.shape, dtype or value.dtype, own)
         if made.dtype == value.dtype:
@@ -147,7 +149,7 @@ def _from_torch_gpu(device: Device, value: Any, own: bool) -> Tensor:
     made = device.empty(tuple(value.shape), value.dtype, own)
     if made._device_type != "cuda":
         return tensor(device, value.cpu(), own=own)
-    with torch.cuda.device(made._ordinal), mapped(made, "write") as target:
+    with torch.cuda.device(made._ordinal), made.mapped("write") as target:
         torch.utils.dlpack.from_dlpack(target).copy_(value.detach())
         torch.cuda.synchronize()
     return made
@@ -166,15 +168,16 @@ def copy(self: Device, source: Any, to: Any) -> Future[Any]:
     Shapes and types have to be equal. An array that is the source is not to change, and one that
     is the target not to be used, until the future is done.
     """
-    if isinstance(source, Tensor) and isinstance(to, Tensor):
+    source_is_tensor, to_is_tensor = (isinstance(x, (Tensor, Future)) for x in (source, to))
+    if source_is_tensor and to_is_tensor:
         return self._copy(source, to)
     import numpy as np
 
-    if isinstance(to, Tensor):
+    if to_is_tensor:
         data, shape, name = _source(source, None)
         _expect_shape("to", to.shape, shape)
         return self._copy_in(data, name, to)
-    if isinstance(source, Tensor) and isinstance(to, np.ndarray):
+    if source_is_tensor and isinstance(to, np.ndarray):
         if not (to.flags.c_contiguous and to.flags.writeable):
             raise ValueError("copy: the target array has to be contiguous (row-major) and writable")
         _expect_shape("source", source.shape, to.shape)
@@ -197,28 +200,18 @@ def _expect_shape(what: str, tensor_shape: tuple[int, ...], array_shape: tuple[i
         )
 
 
-def mapped(self: Tensor, access: str = "update", timeout: float | None = None) -> MappedTensor:
+def mapped(
+    self: Tensor, access: str = "update", timeout: float | None = None, *, wait: bool = True
+) -> MappedTensor | Future[MappedTensor]:
     """Maps the tensor for the program's own code, once earlier requests are done with it.
 
     On a GPU torch.from_dlpack(mapped) and cupy.from_dlpack(mapped) show it in place, in the
     program's own CUDA context; on the CPU backend mapped.numpy() does. Later requests on the tensor
     wait until unmap(), or the end of a `with` block; synchronise your own GPU work before. access
-    is 'read', 'write' (all of it) or 'update'.
+    is 'read', 'write' (all of it) or 'update'. wait=False returns a Future of the mapped tensor.
     """
-    return _on_device(self, self._map(access, timeout).result())
-
-
-def _on_device(tensor: Tensor, made: MappedTensor) -> MappedTensor:
-    on_gpu = tensor._device_type == "cuda" and not tensor.in_host_memory
-    made._on(on_gpu, tensor._ordinal if on_gpu else 0)
-    return made
-
-
-async def map_tensor(
-    self: Tensor, access: str = "update", timeout: float | None = None
-) -> MappedTensor:
-    """The same as mapped(), for `await`."""
-    return _on_device(self, await self._map(access, timeout))
+    asked = self._map(access, timeout)
+    return asked.result() if wait else asked
 
 
 def in_place(self: Tensor) -> Any:

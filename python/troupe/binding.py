@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ._core import Device, Tensor, _dtype_number
+from ._core import Device, Future, Tensor, _dtype_number
 from .arrays import tensor as _tensor
 
 _MAGIC = 0x7472_6F75_7065_0001
@@ -73,6 +73,8 @@ def bind(self: Device, name: str, tensors: Mapping[str, Any] | Sequence[Any]) ->
             raise TypeError(f"bind: the names of tensors are str; {key!r} is {type(key).__name__}")
     frozen = {}
     for key, value in items.items():
+        if isinstance(value, Future):
+            value = value.result()
         one = value if isinstance(value, Tensor) else _tensor(self, value, own=True)
         frozen[key] = one.freeze()
     made = BoundSet(self, name, frozen, named)

@@ -22,7 +22,7 @@ _TYPES = {
     "integers": "Sequence[int]",
     "function": "Function | _Traceable | None",
     "scalars": "Sequence[complex]",
-    "tensors": "Sequence[Tensor]",
+    "tensors": "Sequence[TensorLike]",
 }
 _OPTIONS = [
     (
@@ -75,23 +75,45 @@ def _default(field: Description) -> Any:
 
 def _annotation(field: Description) -> str:
     if field["kind"] == "tensor":
-        return "Tensor" if _default(field) is inspect.Parameter.empty else "Tensor | None"
+        return "TensorLike" if _default(field) is inspect.Parameter.empty else "TensorLike | None"
     if field["kind"] == "enumeration":
         return "Literal[" + ", ".join(repr(one) for one in field["enumerators"]) + "]"
     return _TYPES.get(field["kind"], "Any")
 
 
+def _operands(fields: list[Description]) -> list[Description]:
+    """What may be given without names: the operands that a request needs, then its results.
+
+    Others are optional: a new one would shift those behind it.
+    """
+    operands = [f for f in fields if f["kind"] in ("tensor", "tensors")]
+    needed = [f for f in operands if _default(f) is inspect.Parameter.empty]
+    return needed + [f for f in operands if is_result(f)]
+
+
+@functools.cache
+def positional(name: str) -> tuple[str, ...]:
+    """The arguments of a request that may be given without their names, in order."""
+    return tuple(_python_name(f["name"]) for f in _operands(described(name)["fields"]))
+
+
 @functools.cache
 def _signature(name: str) -> inspect.Signature:
     fields = described(name)["fields"]
+    operands = _operands(fields)
+    rest = [f for f in fields if f not in operands]
     parameters = [
         inspect.Parameter(
             _python_name(field["name"]),
-            inspect.Parameter.KEYWORD_ONLY,
+            kind,
             default=_default(field),
             annotation=_annotation(field),
         )
-        for field in sorted(fields, key=lambda f: _default(f) is not inspect.Parameter.empty)
+        for kind, some in (
+            (inspect.Parameter.POSITIONAL_OR_KEYWORD, operands),
+            (inspect.Parameter.KEYWORD_ONLY, rest),
+        )
+        for field in sorted(some, key=lambda f: _default(f) is not inspect.Parameter.empty)
     ]
     parameters += [
         inspect.Parameter(option, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
@@ -179,12 +201,20 @@ def _answer(d: Description) -> str:
     return written[0] if len(written) == 1 else "the written tensors: " + ", ".join(written)
 
 
+def _shown_arguments(name: str, without: set[str]) -> str:
+    shown: list[str] = []
+    for one in _signature(name).parameters.values():
+        if one.name in without:
+            continue
+        if one.kind is inspect.Parameter.KEYWORD_ONLY and "*" not in shown:
+            shown.append("*")
+        given = "" if one.default is inspect.Parameter.empty else f"={one.default!r}"
+        shown.append(one.name + given)
+    return ", ".join(shown)
+
+
 def shown(operation: Operation) -> str:
-    names = ", ".join(
-        name if one.default is inspect.Parameter.empty else f"{name}={one.default!r}"
-        for name, one in signature_of(operation).parameters.items()
-    )
-    return f"<request {operation.name}({names})>"
+    return f"<request {operation.name}({_shown_arguments(operation.name, set())})>"
 
 
 # Files that are made from this ----------------------------------------------------------------------
@@ -197,7 +227,7 @@ def stubs() -> str:
         "from collections.abc import Sequence",
         "from typing import Any, Literal",
         "",
-        "from ._core import Function, Future, Library, Tensor, _Traceable",
+        "from ._core import Function, Future, Library, TensorLike, Tensor, _Traceable",
     ]
     for library in libraries():
         lines += ["", f"class {library.capitalize()}(Library):"]
@@ -212,8 +242,12 @@ def stubs() -> str:
 
 
 def _method(name: str) -> list[str]:
-    lines = [f"    def {name.split('.')[1]}(", "        self,", "        *,"]
+    lines = [f"    def {name.split('.')[1]}(", "        self,"]
+    in_order = True
     for parameter in _signature(name).parameters.values():
+        if in_order and parameter.kind is inspect.Parameter.KEYWORD_ONLY:
+            lines.append("        *,")
+            in_order = False
         default = "" if parameter.default is inspect.Parameter.empty else " = ..."
         lines.append(f"        {parameter.name}: {parameter.annotation}{default},")
     text = described(name)["summary"].replace("\\", "\\\\").replace('"""', "'''")
@@ -240,18 +274,14 @@ def reference() -> str:
     lines = [
         "# Requests from Python",
         "",
-        "Every request is a method of `device.LIBRARY`, with keywords for its fields, and returns a "
-        "`Future`. `help(device.blas.gemm)` shows the same. Made by `./dev python --write`.",
+        "Every request is a method of `device.LIBRARY` and returns a `Future`, which can be an operand "
+        "of the next one. Arguments before the `*` are its operands, which may be given in this order "
+        "without their names. `help(device.blas.gemm)` shows the same. Made by "
+        "`./dev python --write`.",
     ]
     for library in libraries():
         lines += ["", f"## {library}"]
         for name in requests(library):
-            arguments = ", ".join(
-                one.name
-                if one.default is inspect.Parameter.empty
-                else f"{one.name}={one.default!r}"
-                for one in _signature(name).parameters.values()
-                if one.name not in {option for option, *_ in _OPTIONS}
-            )
+            arguments = _shown_arguments(name, {option for option, *_ in _OPTIONS})
             lines += ["", f"### `{name}({arguments})`", "", *_page(name).split("\n")[2:]]
     return "\n".join(lines).rstrip() + "\n"

@@ -22,7 +22,6 @@ from ._core import (
     Device,
     Future,
     Node,
-    Tensor,
     _compute,
     _node,
     _node_cast,
@@ -35,7 +34,7 @@ from ._core import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ._core import _Computable
+    from ._core import TensorLike, _Computable
 
     Operand = Node | float
     Axes = int | Sequence[int]
@@ -90,8 +89,8 @@ def compute(
     self: Device,
     f: Computation | _Computable,
     /,
-    *inputs: Tensor,
-    out: Tensor | Sequence[Tensor | None] | None = None,
+    *inputs: TensorLike,
+    out: TensorLike | Sequence[TensorLike | None] | None = None,
     dtype: Any = None,
     intermediate: str = "f32",
     math: str = "strict",

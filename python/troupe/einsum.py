@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ._core import Device, Future, Tensor
+
+if TYPE_CHECKING:
+    from ._core import TensorLike
 
 
 def _with_result(modes: str) -> str:
@@ -15,7 +18,7 @@ def _with_result(modes: str) -> str:
     return f"{modes}->{''.join(once)}"
 
 
-def _empty_result(device: Device, modes: str, operands: tuple[Tensor, ...]) -> Tensor:
+def _empty_result(device: Device, modes: str, operands: tuple[TensorLike, ...]) -> Tensor:
     """The result's tensor. If the operands are invalid, the request refuses them with any shape."""
     lists, _, result = modes.replace(" ", "").partition("->")
     extents: dict[str, int] = {}
@@ -29,8 +32,8 @@ def einsum(
     self: Device,
     modes: str,
     /,
-    *operands: Tensor,
-    out: Tensor | None = None,
+    *operands: TensorLike,
+    out: TensorLike | None = None,
     alpha: complex = 1,
     math: Literal["strict", "tf32", "bf16x9"] = "strict",
     **options: Any,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ._core import Device, Future, KvCache, KvStep, Tensor, _kv_cache
+from ._core import Device, Future, KvCache, KvStep, _kv_cache
+
+if TYPE_CHECKING:
+    from ._core import TensorLike
 
 
 def make(
@@ -25,7 +28,7 @@ def make(
     return _kv_cache(device, layers, heads, key_size, pages, page_size, value_size or 0, dtype)
 
 
-def attend(step: KvStep, layer: int, q: Tensor, **kwargs: Any) -> Future[Any]:
+def attend(step: KvStep, layer: int, q: TensorLike, **kwargs: Any) -> Future[Any]:
     """Lets each sequence's new tokens attend to all of it and, causally, to each other.
 
     q is [b, h, n, key_size]. Further arguments are those of dnn.attention_forward.

@@ -9,9 +9,12 @@ again = b.scipy()
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._core import Device, Future, Tensor
+
+if TYPE_CHECKING:
+    from ._core import TensorLike
 
 _TENSORS = ("offsets", "row_indices", "indices", "values")
 
@@ -41,20 +44,20 @@ class SparseMatrix:
         tensors = {part: getattr(self, part) for part in _TENSORS}
         return named | {f"{name}_{part}": t for part, t in tensors.items() if t is not None}
 
-    def spmv(self, x: Tensor, **kwargs: Any) -> Future[Any]:
+    def spmv(self, x: TensorLike, **kwargs: Any) -> Future[Any]:
         """y = alpha · op_a(self) · x + beta · y; y is made unless it is given."""
         return self.device.sparse.spmv(**self.as_("a"), x=x, **kwargs)
 
-    def spmm(self, b: Tensor, **kwargs: Any) -> Future[Any]:
+    def spmm(self, b: TensorLike, **kwargs: Any) -> Future[Any]:
         """c = alpha · op_a(self) · b + beta · c; c is made unless it is given."""
         return self.device.sparse.spmm(**self.as_("a"), b=b, **kwargs)
 
-    def spsv(self, b: Tensor, **kwargs: Any) -> Future[Any]:
+    def spsv(self, b: TensorLike, **kwargs: Any) -> Future[Any]:
         """Solves op_a(self) · x = alpha · b, where self is triangular, in csr or csc; x is made
         unless it is given."""
         return self.device.sparse.spsv(**self.as_("a"), b=b, **kwargs)
 
-    def spsm(self, b: Tensor, **kwargs: Any) -> Future[Any]:
+    def spsm(self, b: TensorLike, **kwargs: Any) -> Future[Any]:
         """As `spsv`, with a right side in each column of b."""
         return self.device.sparse.spsm(**self.as_("a"), b=b, **kwargs)
 
@@ -137,7 +140,7 @@ def from_scipy(device: Device, matrix: Any, dtype: Any = None) -> SparseMatrix:
 
 def from_dense(
     device: Device,
-    dense: Tensor,
+    dense: TensorLike,
     format: str = "csr",
     capacity: int | None = None,
     index: Any = "i32",

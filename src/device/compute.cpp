@@ -31,8 +31,8 @@ void allocate_and_send(const std::shared_ptr<device_endpoint>& to, const request
   }
   if (sent) return;
   // Nothing will write them, and the caller may pass them on without looking at the answer.
-  const std::string culprit =
-      fmt::format("{}, which was refused ({}),", type.name, sent.error().message);
+  const auto culprit = std::make_shared<failed_writer>(
+      failed_writer{fmt::format("{}, which was refused,", type.name), sent.error()});
   for (const any_tensor& t : allocated)
     to->memory().taints().taint(*t.buffer().get(), {.end = t.buffer()->bytes}, {}, culprit);
 }

@@ -326,7 +326,8 @@ std::string device::tainted_by(const any_tensor& t) const {
   const detail::buffer_ref& buffer = t.buffer();
   const bool ours =
       buffer && (buffer->owner == &core_->memory() || buffer->owner == &core_->host_memory());
-  return ours ? core_->tainted_by(t) : std::string();
+  const taint_cause culprit = ours ? core_->tainted_by(t) : nullptr;
+  return culprit ? culprit->name : std::string();
 }
 
 void device::trim() { core_->memory().trim(); }

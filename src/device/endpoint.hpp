@@ -68,6 +68,8 @@ class device_endpoint {
   /// record, and the future says whether the request was cancelled.
   [[nodiscard]] virtual future<bool> cancel(sent_request one) = 0;
   [[nodiscard]] virtual bool would_wait() noexcept = 0;
+  /// Every request sent before the call has a smaller ticket.
+  [[nodiscard]] virtual std::uint64_t next_ticket() const noexcept = 0;
   /// How many requests may wait or run at once.
   [[nodiscard]] virtual std::uint32_t capacity() const noexcept = 0;
   /// Completes the futures of requests.
@@ -99,8 +101,8 @@ class device_endpoint {
   /// Changes the access rights of a buffer's memory in every worker, present and future.
   [[nodiscard]] virtual future<void> protect(detail::buffer_ref buffer, bool read_only) = 0;
   /// Names the request that left part of the tensor undefined, unless earlier requests overwrite
-  /// that part; empty if there is none. Precondition: the memory belongs to this device.
-  [[nodiscard]] virtual std::string tainted_by(const any_tensor& t) = 0;
+  /// that part; null if there is none. Precondition: the memory belongs to this device.
+  [[nodiscard]] virtual taint_cause tainted_by(const any_tensor& t) = 0;
   [[nodiscard]] virtual copy_pool& copiers() noexcept = 0;
 
   /// Mapped tensors use reserved lanes, so requests never queue behind them.

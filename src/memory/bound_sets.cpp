@@ -28,11 +28,11 @@ result<void> check(const bound_set& set, const std::string& name, const any_tens
   if ((state & buffer_watched) == 0) return {};
   const auto reach = t.reach();
   const auto first = t.address() - b.address;
-  const std::string culprit = set.of->taints().tainted_for(
+  const taint_cause culprit = set.of->taints().tainted_for(
       {.device = set.of.get()}, b, static_cast<std::uint64_t>(first + reach.begin),
       static_cast<std::uint64_t>(first + reach.end));
-  if (culprit.empty()) return {};
-  return refusal(errc::tainted_buffer, subject(), taint_book::rule(culprit));
+  if (!culprit) return {};
+  return taint_book::refusal(subject(), culprit);
 }
 
 }  // namespace

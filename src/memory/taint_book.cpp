@@ -56,11 +56,12 @@ bool taint_book::precedes(const request& one, const request& other) noexcept {
 
 // Devices do not order their requests among each other.
 bool taint_book::concerns(const mark& m, const request& user) noexcept {
-  return m.by.device != user.device || m.by.ticket < user.ticket;
+  if (m.by.device != user.device) return m.until == for_all;
+  return m.by.ticket < user.ticket && (m.until == for_all || user.ticket < m.until);
 }
 
 void taint_book::taint(detail::buffer& b, const footprint& where, const request& by,
-                       const std::string& culprit) {
+                       taint_cause culprit, std::uint64_t until) {
   const std::lock_guard lock(mutex_);
   page& known = watched_page(b);
   // A mark within an older one adds nothing, so marks do not pile up; unless an overwrite is in
@@ -72,13 +73,23 @@ void taint_book::taint(detail::buffer& b, const footprint& where, const request&
     });
   };
   const bool adds_nothing = std::ranges::any_of(known.marks, [&](const mark& m) {
-    return concerns(m, by) &&
+    return concerns(m, by) && until <= m.until &&
            (m.where == where ||
             (m.where.pattern == 0 && m.where.begin <= where.begin && where.end <= m.where.end)) &&
            !outlived(m);
   });
-  if (!adds_nothing) known.marks.push_back({where, by, culprit});
+  if (!adds_nothing) known.marks.push_back({where, by, std::move(culprit), until});
   changes_.fetch_add(1, std::memory_order_release);
+}
+
+void taint_book::expire(detail::buffer& b, const void* device, std::uint64_t ticket) {
+  const std::lock_guard lock(mutex_);
+  const auto found = pages_.find(b.id);
+  if (found == pages_.end()) return;
+  std::erase_if(found->second.marks, [&](const mark& m) {
+    return m.until != for_all && m.by.device == device && m.until <= ticket;
+  });
+  turn(b);
 }
 
 void taint_book::define(detail::buffer& b, const footprint& where, const request& by) {
@@ -92,13 +103,13 @@ void taint_book::define(detail::buffer& b, const footprint& where, const request
       continue;
     }
     for (const footprint& piece : subtract(m.where, where))
-      left.push_back({piece, m.by, m.culprit});
+      left.push_back({piece, m.by, m.culprit, m.until});
   }
   found->second.marks = std::move(left);
   turn(b);
 }
 
-std::string taint_book::tainted_for(const request& reader, const detail::buffer& b,
+taint_cause taint_book::tainted_for(const request& reader, const detail::buffer& b,
                                     std::uint64_t begin, std::uint64_t end) const {
   const std::lock_guard lock(mutex_);
   const auto found = pages_.find(b.id);
@@ -109,7 +120,7 @@ std::string taint_book::tainted_for(const request& reader, const detail::buffer&
   return {};
 }
 
-std::string taint_book::undefined_for(const request& reader, const detail::buffer& b,
+taint_cause taint_book::undefined_for(const request& reader, const detail::buffer& b,
                                       std::uint64_t begin, std::uint64_t end) const {
   const std::lock_guard lock(mutex_);
   const auto found = pages_.find(b.id);
@@ -170,10 +181,13 @@ void taint_book::expect_no_more(detail::buffer& b, const request& writer) {
   turn(b);
 }
 
-std::string taint_book::rule(std::string_view culprit) {
-  return fmt::format(
-      "is tainted: {} has not finished writing it; overwrite all of it to clear the taint",
-      culprit);
+error taint_book::refusal(std::string_view subject, const taint_cause& culprit) {
+  return error{
+      .code = errc::tainted_buffer,
+      .message = fmt::format(
+          "{} is tainted: {} has not finished writing it; overwrite all of it to clear the taint",
+          subject, culprit->name),
+      .cause = std::shared_ptr<const error>(culprit, &culprit->why)};
 }
 
 void taint_book::forget(const detail::buffer& b) noexcept {

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <troupe/base/error.hpp>
 #include <troupe/tensor/buffer.hpp>
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -22,15 +24,23 @@ struct footprint {
   bool operator==(const footprint&) const = default;
 };
 
-/// The content of a pool's buffers that is undefined since a fault, and the requests in flight that
-/// may change that. A buffer with an entry has `buffer_watched` set, so that requests on all others
-/// need not ask.
+/// A request that has not written what it was to write: the cause of its readers' failures.
+struct failed_writer {
+  std::string name;  ///< its type and ticket
+  error why;
+};
+using taint_cause = std::shared_ptr<const failed_writer>;
+
+/// The content of a pool's buffers that is undefined since a fault or failure, and the requests in
+/// flight that may change that. A buffer with an entry has `buffer_watched` set, so that requests
+/// on all others need not ask.
 ///
 /// One mutex guards everything; `changes` is raised after its cause can be found.
 class taint_book {
  public:
   /// The ticket of a request that has none yet: it comes after all that have one.
   static constexpr std::uint64_t unsent = ~std::uint64_t{0};
+  static constexpr std::uint64_t for_all = ~std::uint64_t{0};
   static constexpr std::uint16_t no_slot = 0xffff;
 
   /// A request of a device: in flight, or about to be sent and without a slot. Tickets are compared
@@ -41,20 +51,24 @@ class taint_book {
     std::uint64_t ticket = unsent;
   };
 
-  /// From `by` on the content is undefined, because of `culprit`. Every place keeps its own
-  /// culprit.
-  void taint(detail::buffer& b, const footprint& where, const request& by,
-             const std::string& culprit);
+  /// For requests after `by` the content is undefined, because of `culprit`; `until` a ticket, if
+  /// the content is intact and only requests that were sent before that one expect it changed.
+  /// Every place keeps its own culprit.
+  void taint(detail::buffer& b, const footprint& where, const request& by, taint_cause culprit,
+             std::uint64_t until = for_all);
+  /// No request before `ticket` is in flight any more, so content that is tainted until then is
+  /// defined.
+  void expire(detail::buffer& b, const void* device, std::uint64_t ticket);
   /// `by` has overwritten it. An overwrite with gaps defines only content that was tainted in the
   /// same pattern: nothing is known of the bytes between.
   void define(detail::buffer& b, const footprint& where, const request& by);
 
-  /// The first culprit if any byte of [begin, end) is undefined for that request, else nothing:
+  /// The first culprit if any byte of [begin, end) is undefined for that request, else null:
   /// content that later requests of its device have left undefined was defined before them.
-  [[nodiscard]] std::string tainted_for(const request& reader, const detail::buffer& b,
+  [[nodiscard]] taint_cause tainted_for(const request& reader, const detail::buffer& b,
                                         std::uint64_t begin, std::uint64_t end) const;
   /// The same, but content that earlier requests in flight will overwrite counts as defined.
-  [[nodiscard]] std::string undefined_for(const request& reader, const detail::buffer& b,
+  [[nodiscard]] taint_cause undefined_for(const request& reader, const detail::buffer& b,
                                           std::uint64_t begin, std::uint64_t end) const;
 
   /// True if something in [begin, end) is undefined, or an earlier request in flight writes there
@@ -71,8 +85,8 @@ class taint_book {
   /// The request has ended, successfully or not.
   void expect_no_more(detail::buffer& b, const request& writer);
 
-  /// For a message; `culprit` precedes it.
-  [[nodiscard]] static std::string rule(std::string_view culprit);
+  /// The failure of a request that reads what the culprit was to write, as its operand `subject`.
+  [[nodiscard]] static error refusal(std::string_view subject, const taint_cause& culprit);
 
   /// The buffer is given back.
   void forget(const detail::buffer& b) noexcept;
@@ -87,7 +101,8 @@ class taint_book {
   struct mark {
     footprint where;
     request by;
-    std::string culprit;
+    taint_cause culprit;
+    std::uint64_t until = for_all;
   };
   struct expectation {
     request writer;

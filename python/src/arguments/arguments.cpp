@@ -2,6 +2,7 @@
 
 #include "arguments/given.hpp"
 #include "binding.hpp"
+#include "future.hpp"
 #include "tensor.hpp"
 
 #include <nanobind/stl/string.h>
@@ -77,6 +78,8 @@ std::string python_name(std::string_view field) {
 }
 
 argument_setter::argument_setter(const request_type& type) : type_(type) {
+  constexpr int most_results = 64;  // bits of `written_tensors`
+  int results = 0;
   const std::vector<field_view> fields = fields_of(type);
   for (std::size_t i = 0; i < fields.size(); ++i) {
     const field_view& f = fields[i];
@@ -87,6 +90,9 @@ argument_setter::argument_setter(const request_type& type) : type_(type) {
                           .field = f,
                           .is_function = is_function});
     if (f.kind == field_kind::tensor) ++tensors_;
+    if (f.kind == field_kind::tensor && f.may_write && results < most_results) {
+      arguments_.back().result = results++;
+    }
     if (is_function) ++i;
   }
 }
@@ -101,14 +107,22 @@ const argument_setter::argument* argument_setter::find(PyObject* name) const noe
   return nullptr;
 }
 
-std::size_t argument_setter::place_at(std::size_t offset) const noexcept {
-  return static_cast<std::size_t>(std::ranges::find_if(arguments_,
-                                                       [offset](const argument& one) {
-                                                         return one.field.kind ==
-                                                                    field_kind::tensor &&
-                                                                one.field.offset == offset;
-                                                       }) -
-                                  arguments_.begin());
+auto argument_setter::at(std::size_t offset) const noexcept -> const argument& {
+  return *std::ranges::find_if(arguments_, [offset](const argument& one) {
+    return one.field.kind == field_kind::tensor && one.field.offset == offset;
+  });
+}
+
+// Python makes the signature, when it is first needed.
+auto argument_setter::positional() const -> const std::vector<const argument*>& {
+  if (has_positional_) return positional_;
+  const nb::object names = nb::module_::import_("troupe.descriptions")
+                               .attr("positional")(nb::str(type_.name.data(), type_.name.size()));
+  positional_.clear();
+  for (nb::handle name : names)
+    positional_.push_back(find(name.ptr()));
+  has_positional_ = true;
+  return positional_;
 }
 
 void argument_setter::refuse_unknown(nb::handle name) const {
@@ -119,6 +133,21 @@ void argument_setter::refuse_unknown(nb::handle name) const {
   throw nb::type_error(message.c_str());
 }
 
+void argument_setter::expect_first(const argument& to, std::size_t given) const {
+  const auto before = std::span(positional()).first(given);
+  if (std::ranges::find(before, &to) == before.end()) return;
+  throw nb::type_error((name_of(to) + " is given twice").c_str());
+}
+
+void argument_setter::refuse_too_many(std::size_t given) const {
+  std::string message = std::string(type_.name) + "() takes " +
+                        std::to_string(positional().size()) + " operands without names";
+  for (const argument* const one : positional())
+    message += (one == positional().front() ? " (" : ", ") + shown_text(one->name);
+  message += positional().empty() ? "; " : "); ";
+  throw nb::type_error((message + std::to_string(given) + " are given").c_str());
+}
+
 std::string argument_setter::name_of(const argument& to) const {
   return std::string(type_.name) + ": " + shown_text(to.name);
 }
@@ -127,8 +156,17 @@ void argument_setter::refuse(const argument& to, std::string_view must, nb::hand
   refuse_given(name_of(to), must, value);
 }
 
-any_tensor argument_setter::tensor_from(const argument& to, nb::handle value) const {
-  if (nb::isinstance<py_tensor>(value)) return nb::inst_ptr<py_tensor>(value)->view;
+nb::handle argument_setter::tensor_from(const argument& to, nb::handle value,
+                                        failed_operand& failed) const {
+  if (nb::isinstance<py_tensor>(value)) return value;
+  if (nb::isinstance<py_future>(value)) {
+    py_future& one = *nb::inst_ptr<py_future>(value);
+    const std::string name = shown_text(to.name);
+    const nb::handle tensor = one.tensor(name);
+    // Whether what may be written is read as well depends on other arguments.
+    if (to.field.kind != field_kind::tensor || !to.field.may_write) one.is_read(name, failed);
+    return tensor;
+  }
   const std::string type = shown_text(value.type().attr("__name__"));
   std::string must = "a troupe.Tensor";
   if (nb::hasattr(value, "__array__") || nb::hasattr(value, "__dlpack__")) {
@@ -151,13 +189,14 @@ elementwise::function argument_setter::function_from(const argument& to, nb::han
   return nb::cast<elementwise::function>(trace(value));
 }
 
-void argument_setter::set(any_request& request, const argument& to, nb::handle value) const {
-  if (value.is_none()) return;
+nb::handle argument_setter::set(any_request& request, const argument& to, nb::handle value,
+                                failed_operand& failed) const {
+  if (value.is_none()) return {};
   const field_view& f = to.field;
   void* const data = request.data();
   if (to.is_function) {
     f.in<elementwise::function>(data) = function_from(to, value);
-    return;
+    return {};
   }
   const auto each = [&](std::string_view must, auto&& take) {
     const nb::object items = nb::steal(PySequence_Fast(value.ptr(), ""));
@@ -169,25 +208,29 @@ void argument_setter::set(any_request& request, const argument& to, nb::handle v
       take(nb::handle(PySequence_Fast_GET_ITEM(items.ptr(), i)));
   };
   switch (f.kind) {
-    case field_kind::tensor:
-      f.in<any_tensor>(data) = tensor_from(to, value);
-      return;
+    case field_kind::tensor: {
+      const nb::handle tensor = tensor_from(to, value, failed);
+      f.in<any_tensor>(data) = nb::inst_ptr<py_tensor>(tensor)->view;
+      return tensor;
+    }
     case field_kind::tensors: {
       auto& list = f.in<std::vector<any_tensor>>(data);
       list.clear();
-      each("a list of tensors", [&](nb::handle one) { list.push_back(tensor_from(to, one)); });
-      return;
+      each("a list of tensors", [&](nb::handle one) {
+        list.push_back(nb::inst_ptr<py_tensor>(tensor_from(to, one, failed))->view);
+      });
+      return {};
     }
     case field_kind::scalar:
       if (const auto number = scalar_from(value)) {
         f.in<scalar>(data) = *number;
-        return;
+        return {};
       }
       refuse(to, "a number", value);
     case field_kind::integer:
       if (const auto number = integer_from(value)) {
         f.in<std::int64_t>(data) = *number;
-        return;
+        return {};
       }
       refuse(to, "an integer", value);
     case field_kind::unsigned_integer: {
@@ -199,18 +242,18 @@ void argument_setter::set(any_request& request, const argument& to, nb::handle v
       const unsigned long long number = PyLong_AsUnsignedLongLong(index.ptr());
       if (PyErr_Occurred() != nullptr) throw nb::python_error();
       f.in<std::uint64_t>(data) = number;
-      return;
+      return {};
     }
     case field_kind::real:
       if (const auto number = real_from(value)) {
         f.in<double>(data) = *number;
-        return;
+        return {};
       }
       refuse(to, "a real number", value);
     case field_kind::boolean:
       if (!PyBool_Check(value.ptr())) refuse(to, "True or False", value);
       f.in<bool>(data) = value.is(Py_True);
-      return;
+      return {};
     case field_kind::enumeration: {
       if (nb::isinstance<nb::str>(value)) {
         const std::string name = shown_text(value);
@@ -218,7 +261,7 @@ void argument_setter::set(any_request& request, const argument& to, nb::handle v
         if (found != f.enumerators.end()) {
           const std::size_t number = static_cast<std::size_t>(found - f.enumerators.begin());
           std::memcpy(static_cast<std::byte*>(data) + f.offset, &number, f.enumeration_bytes);
-          return;
+          return {};
         }
       }
       std::string must = "one of ";
@@ -228,7 +271,7 @@ void argument_setter::set(any_request& request, const argument& to, nb::handle v
     }
     case field_kind::text:
       f.in<std::string>(data) = given<std::string>(name_of(to), "a str", value);
-      return;
+      return {};
     case field_kind::integers: {
       auto& list = f.in<std::vector<std::int64_t>>(data);
       list.clear();
@@ -237,7 +280,7 @@ void argument_setter::set(any_request& request, const argument& to, nb::handle v
         if (!number) refuse(to, "a list of integers", value);
         list.push_back(*number);
       });
-      return;
+      return {};
     }
     case field_kind::scalars: {
       auto& list = f.in<std::vector<scalar>>(data);
@@ -247,7 +290,7 @@ void argument_setter::set(any_request& request, const argument& to, nb::handle v
         if (!number) refuse(to, "a list of numbers", value);
         list.push_back(*number);
       });
-      return;
+      return {};
     }
     case field_kind::groups:
       break;

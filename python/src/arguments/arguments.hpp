@@ -15,6 +15,8 @@ namespace troupe::python {
 
 namespace nb = nanobind;
 
+struct failed_operand;
+
 /// Python's name of a field: `from.seed` is `from_seed`, and `in`, a word of Python's, `in_`.
 [[nodiscard]] std::string python_name(std::string_view field);
 
@@ -31,30 +33,39 @@ class argument_setter {
     PyObject* name;  ///< interned, as calls give it
     field_view field;
     bool is_function = false;  ///< `field` is its program, the first of its two fields
+    int result = -1;           ///< of a tensor that may be written: its number among these
   };
   [[nodiscard]] const std::vector<argument>& all() const noexcept { return arguments_; }
-  /// The place of an argument in the description, and the tensor with that offset in the request.
-  [[nodiscard]] std::size_t place_of(const argument& one) const noexcept {
-    return static_cast<std::size_t>(&one - arguments_.data());
-  }
-  [[nodiscard]] std::size_t place_at(std::size_t offset) const noexcept;
+  /// The tensor with that offset in the request.
+  [[nodiscard]] const argument& at(std::size_t offset) const noexcept;
+  /// The arguments that may be given without their names, in order: the operands that a request
+  /// needs, then its results.
+  [[nodiscard]] const std::vector<const argument*>& positional() const;
   /// Null for a name that no field has.
   [[nodiscard]] const argument* find(PyObject* name) const noexcept;
-  /// None leaves the default.
-  void set(any_request& request, const argument& to, nb::handle value) const;
+  /// None leaves the default. \returns the tensor object, where the argument is one. Notes in
+  /// `failed` if the request that writes it has failed, unless the argument may be overwritten.
+  nb::handle set(any_request& request, const argument& to, nb::handle value,
+                 failed_operand& failed) const;
   [[nodiscard]] std::size_t tensors() const noexcept { return tensors_; }
   [[noreturn]] void refuse_unknown(nb::handle name) const;
+  [[noreturn]] void refuse_too_many(std::size_t given) const;
+  /// Throws a TypeError for one of those that were given without their names.
+  void expect_first(const argument& to, std::size_t positional) const;
 
  private:
   /// As messages call it: the request, then the argument.
   [[nodiscard]] std::string name_of(const argument& to) const;
   [[noreturn]] void refuse(const argument& to, std::string_view must, nb::handle value) const;
-  [[nodiscard]] any_tensor tensor_from(const argument& to, nb::handle value) const;
+  [[nodiscard]] nb::handle tensor_from(const argument& to, nb::handle value,
+                                       failed_operand& failed) const;
   [[nodiscard]] elementwise::function function_from(const argument& to, nb::handle value) const;
 
   const request_type& type_;
   std::vector<argument> arguments_;
   std::size_t tensors_ = 0;  ///< single ones
+  mutable std::vector<const argument*> positional_;
+  mutable bool has_positional_ = false;
 };
 
 }  // namespace troupe::python

@@ -222,10 +222,12 @@ nb::object compute(nb::handle device, const computation& what, const nb::tuple& 
                                         {"plan", dnn::graph_engine::plan}});
   r.tuning = chosen<dnn::tuning>(
       "tuning", tuning, {{"heuristic", dnn::tuning::heuristic}, {"timed", dnn::tuning::timed}});
+  failed_operand failed;
   for (nb::handle one : inputs) {
-    if (!nb::isinstance<py_tensor>(one))
+    const nb::handle tensor = operand_of(one, "an input", failed);
+    if (!tensor.is_valid())
       refuse("dnn.graph: an input must be a troupe.Tensor; it is a " + kind_of(one));
-    r.inputs.push_back(nb::inst_ptr<py_tensor>(one)->view);
+    r.inputs.push_back(nb::inst_ptr<py_tensor>(tensor)->view);
   }
   const auto forms = value_of(what.outputs_for(r.inputs));
   const auto is_list = [](nb::handle one) {
@@ -251,13 +253,15 @@ nb::object compute(nb::handle device, const computation& what, const nb::tuple& 
       const dtype to = type.is_none() ? forms[i].type : dtype_from(type);
       r.outputs.push_back(value_of(on->device.allocate(to, forms[i].extents)));
       answers.append(nb::cast(py_tensor{r.outputs.back(), on}));
-    } else if (nb::isinstance<py_tensor>(given)) {
-      r.outputs.push_back(nb::inst_ptr<py_tensor>(given)->view);
-      answers.append(given);
+    } else if (const nb::handle tensor = tensor_of(given, "out"); tensor.is_valid()) {
+      r.outputs.push_back(nb::inst_ptr<py_tensor>(tensor)->view);
+      answers.append(tensor);
     } else {
       refuse("dnn.graph: out must be a troupe.Tensor; it is a " + kind_of(given));
     }
   }
+  nb::object made = forms.size() == 1 ? nb::object(answers[0]) : nb::object(nb::tuple(answers));
+  if (failed.why) return not_sent(request, std::move(failed), {.all = std::move(made)});
   const library_actor actor = on->device.library("dnn");
   const request_options options{.deadline = duration_of(deadline),
                                 .run_limit = duration_of(run_limit),
@@ -268,9 +272,8 @@ nb::object compute(nb::handle device, const computation& what, const nb::tuple& 
     if (!r) return std::move(r).error();
     return {};
   });
-  nb::object made = forms.size() == 1 ? nb::object(answers[0]) : nb::object(nb::tuple(answers));
-  py_future coming(std::make_shared<pending_future<void>>(std::move(answer)), std::move(made),
-                   std::move(sent.handle));
+  py_future coming(std::make_shared<pending_future<void>>(std::move(answer)),
+                   {.all = std::move(made)}, std::move(sent.handle));
   if (coming.done()) coming.raise_refusal();
   return nb::cast(std::move(coming));
 }

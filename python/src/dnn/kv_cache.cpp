@@ -98,9 +98,13 @@ void add_kv_cache(nb::module_& m) {
       "As a context manager, it commits unless the block raises.")
       .def(
           "append",
-          [](py_kv_step& s, std::int64_t layer, const py_tensor& k, const py_tensor& v) {
+          [](py_kv_step& s, std::int64_t layer, nb::handle k, nb::handle v) {
+            failed_operand failed;
+            const any_tensor& keys = tensor_given(k, "k", failed);
+            const any_tensor& values = tensor_given(v, "v", failed);
+            if (failed.why) return not_sent("KvStep.append", std::move(failed));
             s.device->queue->flush();
-            return py_future(open(s).append(layer, k.view, v.view));
+            return nb::cast(py_future(open(s).append(layer, keys, values)));
           },
           nb::arg("layer"), nb::arg("k"), nb::arg("v"),
           "Appends keys [b, n, heads, key_size] and values [b, n, heads, value_size].")

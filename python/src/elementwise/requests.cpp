@@ -55,9 +55,11 @@ class call {
   [[nodiscard]] const std::vector<any_tensor>& inputs() const noexcept { return inputs_; }
   [[nodiscard]] const std::vector<any_tensor>& outputs() const noexcept { return outputs_; }
   [[nodiscard]] const function& what() const noexcept { return what_; }
+  [[nodiscard]] bool has_failed_operand() const noexcept { return failed_.why != nullptr; }
+  [[nodiscard]] failed_operand take_failed() noexcept { return std::move(failed_); }
   /// Sets the function of the outputs, if it is not the one of the inputs.
   void set_function(function f) { what_ = std::move(f); }
-  /// The answer of the future.
+  /// The tensors of the future.
   [[nodiscard]] nb::object answer() const {
     if (answers_.size() == 1) return answers_[0];
     nb::list all;
@@ -86,6 +88,7 @@ class call {
   std::vector<nb::object> answers_;
   std::vector<std::int64_t> extents_;
   std::vector<std::int64_t> row_axes_;
+  failed_operand failed_;
 };
 
 // Numbers become constants of the function, and no inputs.
@@ -97,8 +100,8 @@ void call::take_inputs(const function& f, const nb::tuple& inputs) {
   }
   std::vector<std::optional<result_value>> numbers;
   for (nb::handle one : inputs) {
-    if (nb::isinstance<py_tensor>(one)) {
-      inputs_.push_back(nb::inst_ptr<py_tensor>(one)->view);
+    if (const nb::handle tensor = operand_of(one, "an input", failed_); tensor.is_valid()) {
+      inputs_.push_back(nb::inst_ptr<py_tensor>(tensor)->view);
       numbers.emplace_back();
       continue;
     }
@@ -173,17 +176,18 @@ void call::add_output(nb::handle out, std::optional<dtype> type, const ew::outpu
                       bool keepdims) {
   const bool reduces = kind.same_for_row && !row_axes_.empty();
   if (!out.is_none()) {
-    if (!nb::isinstance<py_tensor>(out)) {
+    const nb::handle tensor = tensor_of(out, "out");
+    if (!tensor.is_valid()) {
       refuse(name_ +
              ": out must be a troupe.Tensor, or a tuple with one for each output; it is a " +
              shown_text(out.type().attr("__name__")));
     }
-    const any_tensor& view = nb::inst_ptr<py_tensor>(out)->view;
+    const any_tensor& view = nb::inst_ptr<py_tensor>(tensor)->view;
     const bool removed =
         reduces && !keepdims &&
         static_cast<std::size_t>(view.rank()) + row_axes_.size() == extents_.size();
     outputs_.push_back(removed ? with_row_axes(view) : view);
-    answers_.push_back(nb::borrow(out));
+    answers_.push_back(nb::borrow(tensor));
     return;
   }
   std::vector<std::int64_t> extents = extents_;
@@ -236,7 +240,8 @@ ew::reduction reduction_from(nb::handle name) {
   static const argument_setter setter(request_type_of<ew::reduce>());
   any_request request(request_type_of<ew::reduce>());
   const nb::object op = nb::steal(PyUnicode_InternFromString("op"));
-  setter.set(request, *setter.find(op.ptr()), name);
+  failed_operand none;
+  setter.set(request, *setter.find(op.ptr()), name, none);
   return static_cast<const ew::reduce*>(request.data())->op;
 }
 
@@ -249,18 +254,19 @@ function identity(std::size_t inputs) {
 }
 
 template <class R>
-nb::object send(const device_ref& device, const call& made, R wanted,
-                const request_options& options) {
+nb::object send(const device_ref& device, call& made, R wanted, const request_options& options) {
   any_request request(request_type_of<R>());
   auto& r = *static_cast<R*>(request.data());
   r = std::move(wanted);
   r.inputs = made.inputs();
   r.outputs = made.outputs();
   if constexpr (requires { r.what; }) r.what = made.what();
+  if (made.has_failed_operand())
+    return not_sent(request, made.take_failed(), {.all = made.answer()});
   const library_actor actor = device->device.library("elementwise");
   sent_request sent = python::send(*device, actor, std::move(request), options);
   py_future coming(std::make_shared<pending_future<any_reply>>(std::move(sent.answer)),
-                   made.answer(), std::move(sent.handle));
+                   {.all = made.answer()}, std::move(sent.handle));
   if (coming.done()) coming.raise_refusal();
   return nb::cast(std::move(coming));
 }

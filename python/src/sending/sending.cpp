@@ -4,6 +4,8 @@
 #include "device_handle.hpp"
 #include "sending/unretrieved.hpp"
 
+#include <troupe/device/unsent.hpp>
+
 #include <csignal>
 #include <system_error>
 #include <thread>
@@ -26,14 +28,19 @@ void queued_request::send() {
   if (options_.deadline) {
     *options_.deadline -= std::chrono::steady_clock::now() - since_;
     if (*options_.deadline <= std::chrono::nanoseconds::zero()) {
-      answer_.set_error(
-          {.code = errc::deadline_exceeded,
-           .message = "the deadline passed while the request waited for space in the mailbox",
-           .request = std::string(request_.type().name)});
-      return;
+      return fail({.code = errc::deadline_exceeded,
+                   .message = "the deadline passed while the request waited for space in the "
+                              "mailbox",
+                   .request = std::string(request_.type().name)});
     }
   }
   future<any_reply> coming = to_.ask(request_, options_, sent_);
+  if (coming.ready()) {
+    result<any_reply> outcome = coming.get_result();
+    if (outcome) return answer_.set_value(*std::move(outcome));
+    if (answer_.abandoned()) note_unretrieved(outcome.error());
+    return fail(std::move(outcome).error());
+  }
   (void)std::move(coming).then([to = std::move(answer_)](result<any_reply> r) mutable {
     if (!r && to.abandoned()) note_unretrieved(r.error());
     to.set_result(std::move(r));
@@ -43,10 +50,16 @@ void queued_request::send() {
 bool queued_request::cancel() {
   const std::lock_guard lock(mutex_);
   if (!answer_.pending()) return sent_.cancel_and_wait();
-  answer_.set_error({.code = errc::cancelled,
-                     .message = "cancelled before it was sent",
-                     .request = std::string(request_.type().name)});
+  fail({.code = errc::cancelled,
+        .message = "cancelled before it was sent",
+        .request = std::string(request_.type().name)});
   return true;
+}
+
+// Requests that were asked behind it count on what it was to write.
+void queued_request::fail(error why) {
+  taint_unsent(on_, request_, why);
+  answer_.set_error(std::move(why));
 }
 
 void sending_queue::add(std::shared_ptr<queued_request> one) {
@@ -116,7 +129,8 @@ sent_request send(const device_handle& device, const library_actor& actor, any_r
                   const request_options& options) {
   // Validate first: an invalid request is refused at once.
   if (goes_to_queue(device, actor) && request.type().validate(request.data())) [[unlikely]] {
-    auto queued = std::make_shared<queued_request>(actor, std::move(request), options);
+    auto queued =
+        std::make_shared<queued_request>(device.device, actor, std::move(request), options);
     future<any_reply> answer = queued->get_future();
     without_gil([&] { device.queue->add(queued); });
     return {std::move(answer), sent_handle(std::move(queued))};

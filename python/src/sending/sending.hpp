@@ -1,6 +1,7 @@
 #pragma once
 
 #include <troupe/core/future.hpp>
+#include <troupe/device/device.hpp>
 #include <troupe/device/library_actor.hpp>
 #include <troupe/request/any_request.hpp>
 
@@ -20,8 +21,9 @@ struct device_handle;
 /// A request in the queue, and its state once sent.
 class queued_request {
  public:
-  queued_request(const library_actor& to, any_request request, const request_options& options)
-      : to_(to), request_(std::move(request)), options_(options) {}
+  queued_request(const device& on, const library_actor& to, any_request request,
+                 const request_options& options)
+      : on_(on), to_(to), request_(std::move(request)), options_(options) {}
 
   [[nodiscard]] future<any_reply> get_future() noexcept { return answer_.get_future(); }
   /// Waits for room in the mailbox.
@@ -30,7 +32,10 @@ class queued_request {
   [[nodiscard]] bool cancel();
 
  private:
+  void fail(error why);
+
   const std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();
+  const device on_;
   library_actor to_;
   std::mutex mutex_;  // guards the rest
   any_request request_;

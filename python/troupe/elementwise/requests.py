@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._core import Device, Function, Future, Tensor, _map, _reduce, _rows
 from .tracing import traced
+
+if TYPE_CHECKING:
+    from .._core import TensorLike
 
 
 def _function_of(f: Function | Callable[..., Any], inputs: Sequence[Any]) -> Function:
@@ -18,7 +21,8 @@ def _complex_ones(inputs: Sequence[Any]) -> int:
     bits = 0
     for i, one in enumerate(inputs):
         # A number's type, Python's or NumPy's, has such a name.
-        kind = one.dtype if isinstance(one, Tensor) else type(one).__name__
+        is_tensor = isinstance(one, (Tensor, Future))
+        kind = getattr(one, "dtype", "") if is_tensor else type(one).__name__
         if kind in ("c64", "c128", "complex", "complex64", "complex128"):
             bits |= 1 << i
     return bits
@@ -28,8 +32,8 @@ def map(
     self: Device,
     f: Function | Callable[..., Any],
     /,
-    *inputs: Tensor | float,
-    out: Tensor | Sequence[Tensor | None] | None = None,
+    *inputs: TensorLike | float,
+    out: TensorLike | Sequence[TensorLike | None] | None = None,
     dtype: Any = None,
     deadline: float | None = None,
     run_limit: float | None = None,
@@ -58,10 +62,10 @@ def rows(
     self: Device,
     f: Function | Callable[..., Any],
     /,
-    *inputs: Tensor | float,
+    *inputs: TensorLike | float,
     axis: int | Sequence[int] = -1,
     keepdims: bool = False,
-    out: Tensor | Sequence[Tensor | None] | None = None,
+    out: TensorLike | Sequence[TensorLike | None] | None = None,
     dtype: Any = None,
     deadline: float | None = None,
     run_limit: float | None = None,
@@ -87,12 +91,12 @@ def reduce(
     self: Device,
     op: str,
     /,
-    *inputs: Tensor | float,
+    *inputs: TensorLike | float,
     before: Function | Callable[..., Any] | None = None,
     after: Function | Callable[..., Any] | None = None,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
-    out: Tensor | Sequence[Tensor | None] | None = None,
+    out: TensorLike | Sequence[TensorLike | None] | None = None,
     dtype: Any = None,
     deadline: float | None = None,
     run_limit: float | None = None,

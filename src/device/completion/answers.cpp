@@ -49,27 +49,32 @@ void answers::end(std::uint16_t slot, std::byte* reply, error* failure, slot_is 
   record& r = records_[slot];
   completion done;
   std::optional<error> undefined;
-  // Also if it was answered early and ran on.
-  const bool left_undefined =
-      failure != nullptr && had == begun::yes && !has_kept_outputs(slot, failure->code);
+  if (failure != nullptr) [[unlikely]] {
+    complete(slot, *failure);
+    // One that an earlier worker has completed is passed over by this one.
+    const bool judged = r.answered() && !r.early;
+    if (had != begun::unknown && !judged) leave_undefined(slot, *failure, had);
+  }
   if (!r.answered()) {
     if (r.watched) [[unlikely]] {
-      std::string culprit;
-      insist_on([&] { culprit = taints_.conclude(slot, failure == nullptr); });
-      if (!culprit.empty()) {
-        undefined = error{.code = errc::tainted_buffer, .message = std::move(culprit)};
+      insist_on([&] { undefined = taints_.conclude(slot, failure == nullptr); });
+      if (undefined && failure == nullptr) {
         failure = &*undefined;
         reply = nullptr;
+        complete(slot, *failure);
       }
+      // It may have run, whatever its answer is.
+      if (undefined) insist_on([&] { taints_.invalidate(slot, *failure); });
     }
     // It is not run again, so its outputs stay half written.
-    if (failure != nullptr && r.losses.interrupted) insist_on([&] { taints_.invalidate(slot); });
-    if (failure != nullptr) complete(slot, *failure);
+    if (failure != nullptr && r.losses.interrupted) {
+      insist_on([&] { taints_.invalidate(slot, *failure); });
+    }
     note_answered(r, failure != nullptr);
     if (r.done) done = std::move(r.done);
+  } else {
+    r.early.reset();
   }
-  if (left_undefined) [[unlikely]]
-    insist_on([&] { taints_.invalidate(slot); });
   if (traced_) [[unlikely]]
     times_.note(walk_.segment(), requests_.capacity(), slot, r.ticket);
   if (what == slot_is::freed) free_slot(slot);
@@ -82,6 +87,21 @@ void answers::end(std::uint16_t slot, std::byte* reply, error* failure, slot_is 
     error none = no_host_memory();
     done(nullptr, &none);
   }
+}
+
+// Taints the outputs of a failed request. One that was answered early is the cause of its
+// readers' failures by that answer. A mapping writes nothing: the program does.
+void answers::leave_undefined(std::uint16_t slot, const error& why, begun had) {
+  const record& r = records_[slot];
+  const bool keeps = is_mapping(*r.type) || has_kept_outputs(slot, why.code);
+  if (keeps && (had == begun::yes || is_mapping(*r.type))) return;
+  taint_limits until;
+  if (had == begun::no) {
+    walk_.advance();  // the limit is a ticket: all requests before it are in flight
+    until.updated = r.early ? r.early->before : walk_.next_ticket();
+    if (keeps) until.overwritten = until.updated;
+  }
+  insist_on([&] { taints_.invalidate(slot, r.early ? r.early->why : why, until); });
 }
 
 struct answers::word_left {
@@ -151,11 +171,21 @@ void answers::answer_completed(std::uint16_t slot, const wire::worker_header* by
 void answers::answer_early(std::uint16_t slot, error why) {
   if (records_[slot].losses.kills > 0) ++skipped_reruns_;
   requests_.header(slot).revoked.store(1, std::memory_order_relaxed);
+  complete(slot, why);
+  insist_on(
+      [&] { records_[slot].early = std::make_unique<early_answer>(requests_.next_ticket(), why); });
   end(slot, nullptr, &why, slot_is::kept);
 }
 
+void answers::forget(std::uint16_t slot) {
+  if (!records_[slot].early) return;
+  leave_undefined(slot, records_[slot].early->why, begun::no);
+  records_[slot].early.reset();
+}
+
 void answers::drop(std::uint16_t slot, error why) {
-  end(slot, nullptr, &why, slot_is::freed);
+  const bool interrupted = records_[slot].losses.interrupted;
+  end(slot, nullptr, &why, slot_is::freed, interrupted ? begun::yes : begun::no);
   give_back_freed();
 }
 

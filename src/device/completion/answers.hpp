@@ -34,7 +34,7 @@ class answers {
   };
   /// Fills in the request, the device and the generation of a failure.
   using complete_error = unique_function<void(std::uint16_t, error&)>;
-  /// Whether the outputs of a request that began and failed are defined.
+  /// Whether the outputs of a request that failed are defined.
   using keeps_outputs = unique_function<bool(std::uint16_t, errc)>;
 
   answers(mailbox& requests, std::span<record> records, lane_walk& walk, taint_watch& taints,
@@ -51,8 +51,16 @@ class answers {
   void answer_early(std::uint16_t slot, error why);
   void answer_completed(std::uint16_t slot, const wire::worker_header* by, bool may_have_reply);
   void drop(std::uint16_t slot, error why);
+  /// A request that was answered early is known not to have run, and must not be.
+  void forget(std::uint16_t slot);
+  /// Marks the outputs of a request as undefined that `why` ends.
+  void taint_outputs(std::uint16_t slot, error& why) {
+    complete(slot, why);
+    taints_.taint_outputs(slot, why);
+  }
   void give_back_freed() noexcept;
 
+  /// A request as errors show it.
   [[nodiscard]] std::string text_of(std::uint16_t slot);
   [[nodiscard]] const counts& totals() const noexcept { return counts_; }
   [[nodiscard]] std::uint64_t skipped_reruns() const noexcept { return skipped_reruns_; }
@@ -62,11 +70,13 @@ class answers {
 
  private:
   enum class slot_is : bool { kept, freed };
-  enum class begun : bool { no, yes };  // whether a failed request may have written
+  // Whether a failed request may have written.
+  enum class begun : std::uint8_t { unknown, no, yes };
   struct word_left;
 
   void end(std::uint16_t slot, std::byte* reply, error* failure, slot_is what,
-           begun had = begun::no);
+           begun had = begun::unknown);
+  void leave_undefined(std::uint16_t slot, const error& why, begun had);
   void end_as_left(const wire::worker_header* segment, std::uint16_t slot, bool may_have_reply,
                    slot_is what);
   [[nodiscard]] std::optional<error> read_word(const wire::worker_header* segment,

@@ -7,8 +7,8 @@ namespace troupe {
 
 using clock = std::chrono::steady_clock;
 
-void ended_times::note(wire::worker_header* segment, std::uint32_t capacity,
-                       std::uint16_t slot, std::uint64_t ticket) noexcept {
+void ended_times::note(wire::worker_header* segment, std::uint32_t capacity, std::uint16_t slot,
+                       std::uint64_t ticket) noexcept {
   stamps_ = {};
   seen_ = clock::now();
   if (segment == nullptr) return;

@@ -88,12 +88,10 @@ void reactor::screen(const role& held, std::uint16_t slot) {
   if (records_[slot].answered()) return;
   std::optional<error> why;
   try {
-    if (std::string undefined = taints_.screen(slot); !undefined.empty()) {
-      why = error{.code = errc::tainted_buffer, .message = std::move(undefined)};
-    }
+    why = taints_.screen(slot);
   } catch (const std::bad_alloc&) {
-    insist_on([&] { taints_.invalidate(slot); });  // it may run, whatever it reads
     why = no_host_memory();
+    insist_on([&] { taints_.invalidate(slot, *why); });  // it may run, whatever it reads
   }
   if (why) answer_early(held, slot, *std::move(why));
 }

@@ -135,10 +135,8 @@ class reactor final : public completion_driver {
   [[nodiscard]] std::uint64_t progress(const role&) const noexcept { return walk_.progress(); }
   /// For messages: the request that ended last with the current worker in each lane.
   [[nodiscard]] std::string last_ended(const role&) const { return walk_.last_ended(); }
-  /// A request as errors show it.
-  [[nodiscard]] std::string text_of(const role&, std::uint16_t slot) {
-    return answers_.text_of(slot);
-  }
+  /// For the settlement of a loss.
+  [[nodiscard]] answers& ends(const role&) noexcept { return answers_; }
 
   /// Answers a request early and leaves its slot in flight; it must not be run any more.
   void answer_early(const role&, std::uint16_t slot, error why) {
@@ -194,7 +192,7 @@ class reactor final : public completion_driver {
 
   /// Called with the role for each failure of a request that was sent, before it is answered.
   void on_failure(answers::complete_error complete) { answers_.on_failure(std::move(complete)); }
-  /// Called with the role for each request that began and failed.
+  /// Called with the role for each request that failed.
   void on_outcome(answers::keeps_outputs keeps) { answers_.on_outcome(std::move(keeps)); }
 
  private:

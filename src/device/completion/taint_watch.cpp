@@ -13,8 +13,21 @@ bool is_watched(const detail::buffer_ref& b) noexcept {
   return (b->state.load(std::memory_order_acquire) & buffer_watched) != 0;
 }
 
-std::string explain(const std::string& culprit) {
-  return culprit.empty() ? culprit : "an operand " + taint_book::rule(culprit);
+// The failure that a later request gets as its cause. If it was brought about by another one, only
+// the first is kept beside it: chains of requests may be of any length.
+taint_cause cause_of(const record& culprit, const error& why) {
+  auto made = std::make_shared<failed_writer>(
+      failed_writer{fmt::format("{} #{}", culprit.type->name, culprit.ticket), why});
+  const bool inherited = why.code == errc::tainted_buffer && why.cause != nullptr;
+  if (inherited && why.cause->code == errc::tainted_buffer && why.cause->cause != nullptr) {
+    made->why.cause = why.cause->cause;
+  }
+  return made;
+}
+
+std::optional<error> refusal(const taint_cause& culprit) {
+  if (!culprit) return std::nullopt;
+  return taint_book::refusal("an operand", culprit);
 }
 
 }  // namespace
@@ -32,7 +45,7 @@ void taint_watch::announce(std::uint16_t slot) {
   expect_writes(r, sent, look_at(r, sent).uncertain);
 }
 
-std::string taint_watch::screen(std::uint16_t slot) {
+std::optional<error> taint_watch::screen(std::uint16_t slot) {
   const record& r = records_[slot];
   const finding found = look_at(r, named(slot, r.ticket));
   if (found.concerned) {
@@ -40,7 +53,7 @@ std::string taint_watch::screen(std::uint16_t slot) {
   } else if (r.watched) {
     cease(slot);
   }
-  return explain(found.culprit);
+  return refusal(found.culprit);
 }
 
 bool taint_watch::must_wait(std::uint16_t slot) const {
@@ -51,29 +64,26 @@ bool taint_watch::must_wait(std::uint16_t slot) const {
   });
 }
 
-std::string taint_watch::conclude(std::uint16_t slot, bool success) {
+std::optional<error> taint_watch::conclude(std::uint16_t slot, bool success) {
   const record& r = records_[slot];
   const taint_book::request self = named(slot, r.ticket);
-  cease(slot);
-  std::string culprit;
+  taint_cause culprit;
   r.operands.for_each([&](const kept_operand& o) {
-    if (!culprit.empty() || o.role == access::write || !is_watched(o.buffer)) return;
+    if (culprit || o.role == access::write || !is_watched(o.buffer)) return;
     culprit = pool_of(o).taints().tainted_for(self, *o.buffer.get(), o.where.begin, o.where.end);
   });
-  if (!culprit.empty()) {
-    taint_outputs(slot);  // it may have run, whatever its answer is
-  } else if (success) {
-    r.operands.for_each([&](const kept_operand& o) {
-      if (o.role == access::write) pool_of(o).taints().define(*o.buffer.get(), o.where, self);
-    });
-    reconsider();
-    return {};
-  }
-  invalidated_ = true;
-  return success ? explain(culprit) : std::string();
+  cease(slot);
+  invalidated_ = invalidated_ || culprit != nullptr || !success;
+  if (culprit) return refusal(culprit);
+  if (!success) return std::nullopt;
+  r.operands.for_each([&](const kept_operand& o) {
+    if (o.role == access::write) pool_of(o).taints().define(*o.buffer.get(), o.where, self);
+  });
+  reconsider();
+  return std::nullopt;
 }
 
-void taint_watch::taint_outputs(std::uint16_t slot) {
+void taint_watch::taint_outputs(std::uint16_t slot, const error& why, const taint_limits& until) {
   const record& culprit = records_[slot];
   // Watch later requests first, so that a sender that finds the taint also finds the requests that
   // will overwrite it. Screening them shows how far each is concerned.
@@ -84,16 +94,29 @@ void taint_watch::taint_outputs(std::uint16_t slot) {
       watch(static_cast<std::uint16_t>(other), true);
     }
   }
-  const std::string name = fmt::format("{} #{}", culprit.type->name, culprit.ticket);
+  const taint_cause cause = cause_of(culprit, why);
   culprit.operands.for_each([&](const kept_operand& o) {
     if (o.role == access::read || o.where.begin == o.where.end) return;
-    pool_of(o).taints().taint(*o.buffer.get(), o.where, named(slot, culprit.ticket), name);
+    pool_of(o).taints().taint(*o.buffer.get(), o.where, named(slot, culprit.ticket), cause,
+                              o.role == access::write ? until.overwritten : until.updated);
   });
+  expire(culprit);
 }
 
-void taint_watch::invalidate(std::uint16_t slot) {
-  taint_outputs(slot);
+void taint_watch::invalidate(std::uint16_t slot, const error& why, const taint_limits& until) {
+  taint_outputs(slot, why, until);
   invalidated_ = true;
+}
+
+// Every request that such content concerns is watched.
+void taint_watch::expire(const record& of) {
+  std::uint64_t oldest = taint_book::unsent;
+  for (const std::uint16_t slot : watched_)
+    oldest = std::min(oldest, records_[slot].ticket);
+  of.operands.for_each([&](const kept_operand& o) {
+    if (is_watched(o.buffer))
+      pool_of(o).taints().expire(*o.buffer.get(), device_memory_.get(), oldest);
+  });
 }
 
 taint_watch::finding taint_watch::look_at(const record& r, const taint_book::request& as) const {
@@ -105,7 +128,7 @@ taint_watch::finding taint_watch::look_at(const record& r, const taint_book::req
     found.concerned = found.concerned || doubtful;
     if (o.role == access::write) return;
     found.uncertain = found.uncertain || doubtful;
-    if (found.culprit.empty()) {
+    if (!found.culprit) {
       found.culprit = book.undefined_for(as, *o.buffer.get(), o.where.begin, o.where.end);
     }
   });
@@ -127,6 +150,7 @@ void taint_watch::cease(std::uint16_t slot) {
     if (o.role == access::read) return;
     pool_of(o).taints().expect_no_more(*o.buffer.get(), named(slot, r.ticket));
   });
+  expire(r);
 }
 
 // Less is undefined than before, so there may be less to watch. Without this, an endless stream of

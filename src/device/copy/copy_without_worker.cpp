@@ -24,9 +24,9 @@ std::optional<error> unreadable(device_endpoint& core, const any_tensor& t) {
   if ((buffer->state.load(std::memory_order_acquire) & buffer_released) != 0) {
     return error{.code = errc::stale_buffer, .message = "from is stale: it was released"};
   }
-  const std::string culprit = core.tainted_by(t);
-  if (culprit.empty()) return std::nullopt;
-  return error{.code = errc::tainted_buffer, .message = "from " + taint_book::rule(culprit)};
+  const taint_cause culprit = core.tainted_by(t);
+  if (!culprit) return std::nullopt;
+  return taint_book::refusal("from", culprit);
 }
 
 // Preconditions: equal extents and types, at least one element.

@@ -343,7 +343,7 @@ void local_device::await_senders() const noexcept {
   }
 }
 
-std::string local_device::tainted_by(const any_tensor& t) {
+taint_cause local_device::tainted_by(const any_tensor& t) {
   const detail::buffer_ref& buffer = t.buffer();
   memory_pool& pool = buffer->owner == &memory() ? memory() : host_memory();
   const any_tensor::byte_range reach = t.reach();

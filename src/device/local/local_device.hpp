@@ -55,6 +55,9 @@ class local_device final : public device_endpoint {
   sent_request publish(prepared_request&& made, completion&& done) noexcept;
   [[nodiscard]] future<bool> cancel(sent_request one) override;
   [[nodiscard]] bool would_wait() noexcept override;
+  [[nodiscard]] std::uint64_t next_ticket() const noexcept override {
+    return requests_->next_ticket();
+  }
   [[nodiscard]] std::uint32_t capacity() const noexcept override { return requests_->capacity(); }
   [[nodiscard]] library_lanes lanes_of(std::string_view library) override;
   [[nodiscard]] library_lanes new_lanes_of(std::string_view library, int n) override {
@@ -70,7 +73,7 @@ class local_device final : public device_endpoint {
   [[nodiscard]] future<void> protect(detail::buffer_ref buffer, bool read_only) override {
     return supervisor_->protect(std::move(buffer), read_only);
   }
-  [[nodiscard]] std::string tainted_by(const any_tensor& t) override;
+  [[nodiscard]] taint_cause tainted_by(const any_tensor& t) override;
   [[nodiscard]] copy_pool& copiers() noexcept override { return *copiers_; }
 
   [[nodiscard]] std::optional<std::uint8_t> take_mapping_lane() noexcept override {

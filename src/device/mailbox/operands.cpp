@@ -107,10 +107,10 @@ result<void> outgoing_operands::check_flags(std::string_view field, const kept_o
   if ((flags & buffer_watched) == 0) return {};
   watched_ = true;
   if (operand.role == access::write) return {};
-  const std::string culprit = pool_of(operand).taints().undefined_for(
+  const taint_cause culprit = pool_of(operand).taints().undefined_for(
       {.device = &device_memory_}, *operand.buffer.get(), operand.where.begin, operand.where.end);
-  if (culprit.empty()) return {};
-  return refusal(errc::tainted_buffer, field, taint_book::rule(culprit));
+  if (!culprit) return {};
+  return taint_book::refusal(field, culprit);
 }
 
 bool safe_to_repeat(const operand_list& operands) {

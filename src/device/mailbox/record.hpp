@@ -90,6 +90,13 @@ struct loss_marks {
   std::chrono::steady_clock::time_point suspected_at{};
 };
 
+/// The answer of a request whose slot is still in flight: it may run on, or be passed over. Its
+/// outputs are judged once that is known.
+struct early_answer {
+  std::uint64_t before = 0;  ///< requests with smaller tickets were sent before the answer
+  error why;
+};
+
 /// The program's record of the request in a slot. The sender writes it before it publishes the
 /// request; from then on it belongs to the reactor's role, except `on_its_way`. The fields that
 /// every request touches come first, in as few cache lines as possible.
@@ -129,6 +136,7 @@ struct alignas(64) record {
   completion done;
   std::unique_ptr<std::stop_callback<std::function<void()>>> stop;
   operand_list operands;
+  std::unique_ptr<const early_answer> early;  ///< until its outputs are judged
 
   /// For a new request, by its sender: forgets the last one that had the slot.
   void renew(const request_type& what, std::uint8_t in_lane) noexcept {

@@ -220,7 +220,7 @@ TEST_F(DeviceTurns, OnlyWhatADyingWorkerHadBegunIsUndefinedOnceTheDeviceIsGone) 
   const any_tensor begun = of_host();
   const any_tensor behind = of_host();
   send(0, {}, {.writes = {begun}});
-  send(0, {}, {.writes = {behind}});
+  send(0, {}, {.updates = {behind}});
   have_it_begin({0, 0});  // both are in its queue
   environment_.serving()->ends({.signalled = true, .code = SIGKILL}, {}, {}, false, true);
   turn();

@@ -57,15 +57,16 @@ bool device_model::to_be_overwritten(std::int32_t buffer, std::int32_t cell, std
   return false;
 }
 
-bool device_model::reads_undefined(const asked& r, bool unless_overwritten) const {
-  const std::uint64_t self = r.ticket.value_or(~std::uint64_t{0});
+bool device_model::reads_undefined(const asked& r, bool unless_overwritten, bool or_missed) const {
+  const std::uint64_t self = r.ticket.value_or(forever);
   for (const auto* read : {&r.what.reads, &r.what.updates}) {
     for (const place& p : *read) {
       for (std::int32_t cell = p.begin; cell < p.end; ++cell) {
         const auto& by =
             undefined_[static_cast<std::size_t>(p.buffer)][static_cast<std::size_t>(cell)];
-        for (const std::uint64_t culprit : by) {
-          if (culprit >= self) continue;
+        for (const auto& [culprit, until] : by) {
+          if (culprit >= self || (until != forever && until <= self)) continue;
+          if (!or_missed && missed_.contains(culprit)) continue;
           if (unless_overwritten && to_be_overwritten(p.buffer, cell, culprit, self)) continue;
           return true;
         }
@@ -79,11 +80,34 @@ void device_model::taint(const asked& r) {
   for (const auto* written : {&r.what.writes, &r.what.updates}) {
     for (const place& p : *written) {
       for (std::int32_t cell = p.begin; cell < p.end; ++cell) {
-        undefined_[static_cast<std::size_t>(p.buffer)][static_cast<std::size_t>(cell)].insert(
-            *r.ticket);
+        undefined_[static_cast<std::size_t>(p.buffer)][static_cast<std::size_t>(cell)][*r.ticket] =
+            forever;
       }
     }
   }
+}
+
+// A worker says how a request has ended that was answered before.
+void device_model::note_late(asked& r, errc code) {
+  if (!r.answer || *r.answer == errc{}) return;
+  if (code == errc::numerical) taint(r);
+  if (code == errc::cancelled || code == errc::deadline_exceeded) miss(r);
+}
+
+// It has written nothing. Its updates leave cells as they were, for callers who know that.
+void device_model::miss(asked& r) {
+  r.passed_by = false;
+  missed_.insert(*r.ticket);
+  const auto leave = [&](const std::vector<place>& written, std::uint64_t until) {
+    for (const place& p : written) {
+      for (std::int32_t cell = p.begin; cell < p.end; ++cell) {
+        undefined_[static_cast<std::size_t>(p.buffer)][static_cast<std::size_t>(cell)].try_emplace(
+            *r.ticket, until);
+      }
+    }
+  };
+  leave(r.what.writes, forever);
+  leave(r.what.updates, r.answer ? r.answered_before : next_ticket());
 }
 
 void device_model::define(const asked& r) {
@@ -107,7 +131,8 @@ void device_model::is_sent(int id, std::uint64_t ticket, time now) {
   if (r.answer) fail(id, "sent although it was refused");
   if (counts_) recognise(r);
   if (refused(r, now)) fail(id, "sent although in quarantine");
-  if (reads_undefined(r, true)) fail(id, "sent although it reads what is undefined");
+  // The program learns later what was missed.
+  if (reads_undefined(r, true, false)) fail(id, "sent although it reads what is undefined");
   r.ticket = ticket;
   r.alone = std::exchange(next_alone_, false);
   if (counts_) {
@@ -131,6 +156,7 @@ void device_model::is_answered(int id, errc code, time now) {
   ++ends_[code];
   if (r.answer) return fail(id, "a second answer");
   r.answer = code;
+  r.answered_before = next_ticket();
   // It is known to read the undefined as the worker that had it is reaped: the next one has it
   // still.
   if (r.reaped && code == errc::tainted_buffer) r.over = r.withdrawn = true;
@@ -185,7 +211,11 @@ void device_model::is_answered(int id, errc code, time now) {
   }
   // It may have run, and what it writes then comes from the undefined; or in part.
   const bool failed_itself = r.done == code && code == errc::numerical;
-  if (undefined || r.interrupted || failed_itself) taint(r);
+  if (undefined || r.interrupted || failed_itself) {
+    taint(r);
+  } else if (r.done == code && code != errc::tainted_buffer) {
+    miss(r);
+  }
 }
 
 bool device_model::all_answered() const {
@@ -219,6 +249,8 @@ void device_model::begins(std::uint64_t ticket, bool alone, time now) {
 void device_model::completes(std::uint64_t ticket, errc code) {
   asked* r = by_ticket(ticket);
   if (r == nullptr) return fail(-1, "completes although there is no such request");
+  // The word of a killed worker is read when it is reaped.
+  if (!r->held && !r->done) note_late(*r, code);
   if (std::exchange(r->in_the_way, false)) {
     r->withdrawn = r->kept;
     return;
@@ -274,6 +306,8 @@ void device_model::is_activated(time now) {
   // An answered request is not handed over, unless an earlier worker may still complete it.
   for (auto& [id, r] : all_) {
     if (!r.answer || r.held || r.kept) continue;
+    const bool not_run = std::exchange(r.passed_by, false) || !r.over;
+    if (not_run && r.ticket && *r.answer != errc{}) miss(r);
     r.over = true;
     r.withdrawn = false;
   }

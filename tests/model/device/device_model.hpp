@@ -86,20 +86,22 @@ class device_model {
     time_limits within;
     std::optional<std::uint64_t> ticket;
     bool cancelled = false;
-    bool begun = false;            // by the worker in service, or in its queue
-    std::optional<time> seen{};    // to run, at the end of a turn, and since then
-    bool in_the_way = false;       // over, but a queue has not come past it yet
-    bool kept = false;             // it is in the way of a killed worker's queue
-    bool reaped = false;           // in this turn, the killed worker that had it
-    bool withdrawn = false;        // its end was known before this worker could come to it
-    bool held = false;             // a killed worker had it, and may still do it
-    std::optional<errc> done{};    // what the worker says
-    std::optional<errc> answer{};  // what the caller got
-    std::optional<errc> due{};     // what the caller must get
-    bool over = false;             // nothing is left to do about it
-    bool noted_well = false;       // that it has ended well, at a loss
-    bool accused = false;          // as the culprit
-    bool interrupted = false;      // it has run in part, and is to run again
+    bool begun = false;                 // by the worker in service, or in its queue
+    std::optional<time> seen{};         // to run, at the end of a turn, and since then
+    bool in_the_way = false;            // over, but a queue has not come past it yet
+    bool kept = false;                  // it is in the way of a killed worker's queue
+    bool reaped = false;                // in this turn, the killed worker that had it
+    bool withdrawn = false;             // its end was known before this worker could come to it
+    bool held = false;                  // a killed worker had it, and may still do it
+    std::optional<errc> done{};         // what the worker says
+    std::optional<errc> answer{};       // what the caller got
+    std::uint64_t answered_before = 0;  // the first ticket since then
+    std::optional<errc> due{};          // what the caller must get
+    bool over = false;                  // nothing is left to do about it
+    bool passed_by = false;             // answered, and no worker was given it
+    bool noted_well = false;            // that it has ended well, at a loss
+    bool accused = false;               // as the culprit
+    bool interrupted = false;           // it has run in part, and is to run again
     int kills = 0;
     time suspected_at{};  // when the last worker that `kills` counts was lost
     int outside_kills = 0;
@@ -113,10 +115,16 @@ class device_model {
   [[nodiscard]] asked* by_ticket(std::uint64_t ticket);
   [[nodiscard]] static bool safe_to_repeat(const use_plan& p);
   [[nodiscard]] static bool conflict(const use_plan& a, const use_plan& b);
-  [[nodiscard]] bool reads_undefined(const asked& r, bool unless_overwritten) const;
+  [[nodiscard]] bool reads_undefined(const asked& r, bool unless_overwritten,
+                                     bool or_missed = true) const;
   [[nodiscard]] bool to_be_overwritten(std::int32_t buffer, std::int32_t cell, std::uint64_t after,
                                        std::uint64_t before) const;
   void taint(const asked& r);
+  void miss(asked& r);
+  void note_late(asked& r, errc code);
+  [[nodiscard]] std::uint64_t next_ticket() const {
+    return ids_.empty() ? 0 : ids_.rbegin()->first + 1;
+  }
   void define(const asked& r);
   struct guilt {
     std::optional<std::uint64_t> named;
@@ -154,8 +162,11 @@ class device_model {
   std::string wrong_;
   std::map<int, asked> all_;
   std::map<std::uint64_t, int> ids_;  // by ticket: the order
-  // The requests that have left a cell undefined, which was not overwritten since.
-  std::array<std::array<std::set<std::uint64_t>, cells>, buffers> undefined_;
+  // The requests that have left a cell undefined, which was not overwritten since, and the ticket
+  // until which that holds.
+  static constexpr std::uint64_t forever = ~std::uint64_t{0};
+  std::array<std::array<std::map<std::uint64_t, std::uint64_t>, cells>, buffers> undefined_;
+  std::set<std::uint64_t> missed_;  // those of them that have written nothing
   struct suspect {
     int faults = 0;
     time until;

@@ -117,6 +117,7 @@ void device_model::worker_is_reaped(time now) {
     asked& r = all_.at(id);
     if (r.held) had.push_back(&r);
     if (r.held && !r.done) left.push_back(ticket);
+    if (r.held && r.done) note_late(r, *r.done);
   }
   const bool is_named = judge(left, &asked::held, *draining_);
   if (draining_costs_ && (is_named || is_explained(*draining_))) refund(draining_->at);
@@ -215,7 +216,12 @@ bool device_model::judge(const std::vector<std::uint64_t>& left, bool asked::* h
       accuse(r, whose);
       r.over = true;
     } else if (r.answer || r.due) {
-      if (ran) taint(r);
+      if (ran) {
+        taint(r);
+      } else if (r.answer && *r.answer != errc{}) {
+        r.passed_by = !(r.*had);
+        if (r.*had) miss(r);
+      }
       r.over = true;
     } else if (suspected && !culprit && !whose.from_outside && r.kills + 1 >= 2) {
       end(errc::poisonous);

@@ -33,7 +33,8 @@ class OutgoingOperands : public testing::Test {
   }
   static void flag(const any_tensor& t, std::uint32_t bits) { t.buffer()->state.fetch_or(bits); }
   void taint(const any_tensor& t, std::uint64_t begin = 0, std::uint64_t end = 4096) {
-    device_->taints().taint(*t.buffer().get(), {begin, end}, {}, "blas.scal #7");
+    device_->taints().taint(*t.buffer().get(), {begin, end}, {},
+                            std::make_shared<failed_writer>(failed_writer{"blas.scal #7", {}}));
   }
   std::size_t kept() const {
     std::size_t count = 0;

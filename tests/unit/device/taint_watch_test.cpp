@@ -48,7 +48,7 @@ class TaintWatch : public testing::Test {
     r.ticket = slot;
     r.now = record::stage::in_flight;
     if (!r.watched && r.taint_changes == watch_.changes()) return true;
-    return watch_.screen(slot).empty();
+    return !watch_.screen(slot);
   }
   std::uint16_t in_flight(std::initializer_list<use> uses) {
     const std::uint16_t slot = send(uses);
@@ -62,17 +62,22 @@ class TaintWatch : public testing::Test {
   }
   bool end(std::uint16_t slot, bool success) {
     record& r = records_[slot];
-    if (r.watched && !watch_.conclude(slot, success).empty()) success = false;
+    if (r.watched) {
+      if (const auto undefined = watch_.conclude(slot, success)) {
+        success = false;
+        watch_.taint_outputs(slot, *undefined);
+      }
+    }
     r.now = record::stage::unseen;
     r.operands.clear();
     return success;
   }
   void fault(std::uint16_t slot) {
-    watch_.taint_outputs(slot);
+    watch_.taint_outputs(slot, {.code = errc::device_fault});
     end(slot, false);
   }
   bool tainted(const any_tensor& t) const {
-    return !device_->taints().tainted_for({}, *t.buffer().get(), 0, 4096).empty();
+    return device_->taints().tainted_for({}, *t.buffer().get(), 0, 4096) != nullptr;
   }
 
   std::shared_ptr<memory_pool> device_ = make_pool(memory_space::device);
@@ -108,7 +113,7 @@ TEST_F(TaintWatch, AnOverwriteThatDoesNotRunDefinesNothing) {
   const auto reader = in_flight({reads(b)});
   end(overwrite, false);
   EXPECT_TRUE(watch_.take_invalidation());
-  EXPECT_FALSE(watch_.screen(copy).empty()) << "nobody is going to overwrite it any more";
+  EXPECT_TRUE(watch_.screen(copy)) << "nobody is going to overwrite it any more";
   EXPECT_FALSE(succeeds(copy)) << "it ran meanwhile";
   EXPECT_TRUE(tainted(b));
   EXPECT_FALSE(succeeds(reader)) << "what it read comes from the undefined";
@@ -136,9 +141,9 @@ TEST_F(TaintWatch, WhatWasInFlightBeforeTheFaultIsJudgedInOrder) {
   const auto overwrite = in_flight({writes(a)});
   const auto reader = in_flight({reads(a)});
   fault(culprit);
-  EXPECT_FALSE(watch_.screen(copy).empty());
-  EXPECT_EQ(watch_.screen(overwrite), "");
-  EXPECT_EQ(watch_.screen(reader), "");
+  EXPECT_TRUE(watch_.screen(copy));
+  EXPECT_FALSE(watch_.screen(overwrite));
+  EXPECT_FALSE(watch_.screen(reader));
   end(copy, false);
   EXPECT_TRUE(succeeds(overwrite));
   EXPECT_TRUE(succeeds(reader));
@@ -162,7 +167,7 @@ TEST_F(TaintWatch, ANewcomerThatReliesOnAnUncertainRequestIsWatched) {
   records_[early].ticket = copy + 1;  // and published after
   records_[early].now = record::stage::in_flight;
   EXPECT_NE(records_[early].taint_changes, watch_.changes());
-  EXPECT_EQ(watch_.screen(early), "");
+  EXPECT_FALSE(watch_.screen(early));
   EXPECT_TRUE(watch_.must_wait(early));
   end(overwrite, false);
   EXPECT_FALSE(succeeds(copy));
@@ -189,8 +194,29 @@ TEST_F(TaintWatch, AnEarlierRequestThatRunsAgainReadsWhatWasThereBeforeTheCulpri
   const any_tensor a = make();
   const auto reader = in_flight({reads(a)});
   fault(in_flight({writes(a)}));
-  EXPECT_EQ(watch_.screen(reader), "");
+  EXPECT_FALSE(watch_.screen(reader));
   EXPECT_TRUE(succeeds(reader));
+}
+
+TEST_F(TaintWatch, AnUpdateThatIsMissedFailsThoseSentBeforeItsAnswer) {
+  const any_tensor a = make();
+  const auto missed = in_flight({{a, access::update}});
+  const auto before = in_flight({reads(a)});
+  watch_.taint_outputs(missed, {.code = errc::cancelled}, {.updated = sent_});
+  end(missed, false);
+  const auto after = in_flight({reads(a)});
+  EXPECT_FALSE(records_[after].watched);
+  EXPECT_TRUE(succeeds(after));
+  EXPECT_FALSE(succeeds(before));
+  EXPECT_FALSE(tainted(a));
+  EXPECT_EQ(a.buffer()->state.load(), 0u) << "it lasts no longer than they do";
+}
+
+TEST_F(TaintWatch, AnUpdateThatIsMissedAndThatNobodyCountsOnLeavesNoTrace) {
+  const any_tensor a = make();
+  const auto missed = in_flight({{a, access::update}});
+  watch_.taint_outputs(missed, {.code = errc::cancelled}, {.updated = sent_});
+  EXPECT_EQ(a.buffer()->state.load(), 0u);
 }
 
 TEST_F(TaintWatch, AnUnrelatedRequestIsNotWatched) {

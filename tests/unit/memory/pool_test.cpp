@@ -257,13 +257,14 @@ TEST(MemoryPool, AFrozenBufferIsNotHandedOutAgainBeforeItIsThawed) {
 TEST(MemoryPool, ForgetsWhatIsUndefinedInABufferThatIsGivenBack) {
   const auto pool = make_pool();
   detail::buffer_ref buffer = pool->allocate(1000, 1).value();
-  pool->taints().taint(*buffer.get(), {0, 1000}, {.ticket = 1}, "culprit");
+  pool->taints().taint(*buffer.get(), {0, 1000}, {.ticket = 1},
+                       std::make_shared<failed_writer>(failed_writer{"culprit", {}}));
   const std::uint32_t id = buffer->id;
   buffer = detail::buffer_ref();
   buffer = pool->allocate(1000, 1).value();
   ASSERT_EQ(buffer->id, id) << "this test wants the same block again";
   EXPECT_EQ(buffer->state.load(), 0u);
-  EXPECT_EQ(pool->taints().tainted_for({}, *buffer.get(), 0, 1000), "");
+  EXPECT_EQ(pool->taints().tainted_for({}, *buffer.get(), 0, 1000), nullptr);
 }
 
 }  // namespace

@@ -127,7 +127,7 @@ void settlement::settle(const role& held, outcome& left) {
   for (const draining_worker::held_request& h : draining_->held) {
     record& r = completions_.at(h.slot);
     if (marks.completed(h)) {
-      if (!r.answered()) {
+      if (!r.answered() || r.early) {
         completions_.answer_completed(held, h.slot, segment, marks.replied(h));
       }
       continue;
@@ -169,11 +169,12 @@ std::optional<error> settlement::end_of(const role& held, verdict v, std::uint16
   std::optional<error> end;
   switch (v) {
     case verdict::forget:
+      completions_.ends(held).forget(slot);
       return std::nullopt;
     case verdict::replay:
       // Its inputs may have become undefined by this very loss.
-      if (std::string undefined = completions_.taints().screen(slot); !undefined.empty()) {
-        end = error{.code = errc::tainted_buffer, .message = std::move(undefined)};
+      end = completions_.taints().screen(slot);
+      if (end) {
         // It is not run again, so it stays unknown whether it caused an earlier fault.
         if (losses.started || losses.kills > 0) cause_.leave_open();
         break;
@@ -215,7 +216,7 @@ std::optional<error> settlement::end_of(const role& held, verdict v, std::uint16
                                          losses.kills + 1)};
       break;
   }
-  completions_.taints().taint_outputs(slot);
+  completions_.ends(held).taint_outputs(slot, *end);
   return end;
 }
 
@@ -241,7 +242,7 @@ void settlement::note_fault(const role& held, std::uint16_t slot) {
       quarantine.note_writes(completions_.at(one));
     }
   }
-  quarantine.note_fault(completions_.at(slot), completions_.text_of(held, slot),
+  quarantine.note_fault(completions_.at(slot), completions_.ends(held).text_of(slot),
                         environment_.now());
 }
 

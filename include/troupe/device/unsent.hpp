@@ -1,0 +1,13 @@
+#pragma once
+
+#include <troupe/device/device.hpp>
+#include <troupe/request/any_request.hpp>
+
+namespace troupe {
+
+/// Marks what a request was to overwrite as unwritten: `why` has kept it from being sent, although
+/// its caller was told that it would be. Requests that are sent from now on and read it fail, with
+/// `why` as their cause, until something overwrites it. For bindings that queue requests.
+TROUPE_EXPORT void taint_unsent(const device& on, any_request& r, const error& why);
+
+}  // namespace troupe
