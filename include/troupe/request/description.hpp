@@ -261,7 +261,7 @@ class description : private detail::description_builder {
   }
   /// A field of a struct within the request, for all functions here. It is named `mask.left`.
   template <class Group, class T>
-  [[nodiscard]] T R::* in(Group R::* group, T Group::* m) const noexcept {
+  [[nodiscard]] auto in(Group R::* group, T Group::* m) const noexcept -> T R::* {
     const std::byte* const field = reinterpret_cast<const std::byte*>(&(defaults_->*group.*m));
     // In the ABI of g++, clang and nvcc a pointer to a data member is its offset.
     return std::bit_cast<T R::*>(field - reinterpret_cast<const std::byte*>(defaults_));
