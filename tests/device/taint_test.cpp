@@ -154,7 +154,8 @@ TEST_P(Taint, OfALentTensorStaysWhereNobodyGotIt) {
       ended(gpu.ask(fault::inject{.what = fault::kind::segmentation_fault, .output = low})));
   shared_flag flag(gpu);
   auto busy = gpu.ask(hold{.flag = flag.tensor(), .output = high, .value = 2});
-  const auto mapped = gpu.mapped(tainted, access::write, std::chrono::milliseconds(20)).get_result();
+  const auto mapped =
+      gpu.mapped(tainted, access::write, std::chrono::milliseconds(20)).get_result();
   ASSERT_FALSE(mapped);
   EXPECT_EQ(mapped.error().code, errc::deadline_exceeded);
   flag.set();
