@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The instructions of a small request, by stage: `budget.py PROGRAM --json FILE`.
+"""The instructions of a small request, by stage: `budget.py PROGRAM [--json FILE] [--bars FILE]`.
 
 PROGRAM is bench_request_budget with debug information. It is run under callgrind once for each kind
 of request. Each instruction belongs to the innermost function, inlined or not, that says what it is
@@ -16,6 +16,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 REQUESTS = 512 * 20  # batch and batches of bench/request_budget.cpp
@@ -222,11 +223,11 @@ def rows_of(measured):
 
     def total(side):
         rows = [row(s, stage) for s, stage in order if side in {s, BOTH}]
-        return side, "all", [sum(column) for column in zip(*(costs for _, _, costs in rows))]
+        return side, "all", [sum(column) for column in zip(*(costs for _, _, costs in rows), strict=True)]
 
     def left_out(stage):
         both = [row(side, stage)[2] for side in (PROGRAM, WORKER)]
-        return "not counted", stage, [sum(column) for column in zip(*both)]
+        return "not counted", stage, [sum(column) for column in zip(*both, strict=True)]
 
     return ([row(*key) for key in order] +
             [total(PROGRAM), total(WORKER), total(BOTH)] + [left_out(s) for s in LEFT_OUT])
@@ -235,7 +236,8 @@ def rows_of(measured):
 def main():
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("program")
-    arguments.add_argument("--json", required=True)
+    arguments.add_argument("--json")
+    arguments.add_argument("--bars", help="fails where a request costs more than this file allows")
     options = arguments.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         measured = {kind: measure(options.program, kind, folder) for kind in KINDS}
@@ -243,10 +245,18 @@ def main():
     print(f"{'instructions a request':28}" + "".join(f"{kind:>17}" for kind in KINDS))
     for side, stage, costs in rows:
         print(f"{side + ', ' + stage:28}" + "".join(f"{cost:17}" for cost in costs))
-    entries = [{"side": side, "stage": stage, **dict(zip(KINDS, costs))}
+    entries = [{"side": side, "stage": stage, **dict(zip(KINDS, costs, strict=True))}
                for side, stage, costs in rows]
     lines = ",\n  ".join(json.dumps(entry) for entry in entries)
-    pathlib.Path(options.json).write_text(f"[\n  {lines}\n]\n", encoding="utf-8")
+    if options.json:
+        pathlib.Path(options.json).write_text(f"[\n  {lines}\n]\n", encoding="utf-8")
+    if options.bars:
+        totals = dict(zip(KINDS, next(costs for side, _, costs in rows if side == BOTH), strict=True))
+        bars = tomllib.loads(pathlib.Path(options.bars).read_text(encoding="utf-8"))
+        over = [f"{kind}: {totals[kind]} instructions, at most {bar} are allowed"
+                for kind, bar in bars.items() if totals[kind] > bar]
+        if over:
+            sys.exit("\n".join([*over, f"{options.bars} holds the bars"]))
 
 
 if __name__ == "__main__":

@@ -49,7 +49,7 @@ def cost_of(header, folder):
     """Seconds of all, and of the standard headers among it: taken in turn, the best of each."""
     standard = sorted(standard_headers(header, set()))
     runs = [(seconds_of([header], folder), seconds_of(standard, folder)) for _ in range(RUNS)]
-    return tuple(min(column) for column in zip(*runs))
+    return tuple(min(column) for column in zip(*runs, strict=True))
 
 
 def main():
