@@ -31,6 +31,17 @@ def on_gpu(gpu):
     return gpu.hardware.architecture != ""
 
 
+@pytest.fixture
+def cuda_context(on_gpu):
+    """PyTorch with a CUDA context in this thread, which mapping memory needs; None on the CPU."""
+    if not on_gpu:
+        return None
+    torch = pytest.importorskip("torch")
+    torch.cuda.set_device(0)
+    torch.zeros(1, device="cuda")
+    return torch
+
+
 @pytest.fixture(scope="session")
 def build_folder():
     return pathlib.Path(os.environ["TROUPE_BUILD"])

@@ -108,17 +108,14 @@ def test_host_memory_is_used_in_place(gpu, rng):
         t.in_place()
 
 
-def test_memory_is_mapped_in_place(gpu, rng, on_gpu):
+def test_memory_is_mapped_in_place(gpu, rng, on_gpu, cuda_context):
     array = rng.random(100)
     t = gpu.tensor(array)
     if on_gpu:
-        torch = pytest.importorskip("torch")
-        torch.cuda.set_device(t._ordinal)
-        torch.zeros(1, device="cuda")
         with t.mapped() as m:
             assert m.__cuda_array_interface__["shape"] == (100,)
-            torch.from_dlpack(m).mul_(2)
-            torch.cuda.synchronize()
+            cuda_context.from_dlpack(m).mul_(2)
+            cuda_context.cuda.synchronize()
     else:
         with t.mapped() as m:
             assert np.from_dlpack(m).shape == (100,)

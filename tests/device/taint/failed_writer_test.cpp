@@ -137,7 +137,7 @@ TEST_F(FailedWriter, ThatExpiredBeforeItRanFailsItsReaders) {
 TEST_F(FailedWriter, ThatExpiredAndEndsWellFailsNobody) {
   const hold_call late{
       .flag = flag_.tensor(), .output = output_, .value = 2, .begun = begun_.tensor()};
-  std::chrono::milliseconds deadline(50);
+  std::chrono::milliseconds deadline(400);
   auto writer = lane_.ask(late, {.deadline = deadline});
   while (!eventually([&] { return begun_.is_set(); }, deadline) &&
          deadline < std::chrono::seconds(10)) {
@@ -218,7 +218,8 @@ TEST_F(FailedWriter, FailsCopiesMappingsAndFreezing) {
   flag_.set();
   ASSERT_TRUE(ended(std::move(first)));
   expect_caused(failure_of(std::move(copy)), errc::cancelled, "memory.fill");
-  expect_caused(failure_of(gpu_.mapped(wide, access::read)), errc::cancelled, "memory.fill");
+  if (!on_gpu())  // there a thread needs a CUDA context to map
+    expect_caused(failure_of(gpu_.mapped(wide, access::read)), errc::cancelled, "memory.fill");
   expect_caused(failure_of(gpu_.freeze(wide)), errc::cancelled, "memory.fill");
   EXPECT_FALSE(wide.frozen());
 }

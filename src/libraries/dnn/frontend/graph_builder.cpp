@@ -391,10 +391,10 @@ result<std::vector<plan_image>> build_plans(cudnnHandle_t library, const descrip
   }
   // It strikes out engines that have been proposed, so not before.
   if (!unwanted.empty()) graph->deselect_numeric_notes(unwanted);
-  // It looks for these in names such as eng71_k2=1.
+  // It looks for these in names such as eng71 and eng71_k2=1; no engine has three digits.
   std::vector<std::string> barred;
   for (const std::int64_t engine : what.barred_engines)
-    barred.push_back(fmt::format("eng{}_", engine));
+    barred.push_back(fmt::format("eng{}", engine));
   graph->deselect_engines(barred);
   if (auto done = graph->check_support(library); done.is_bad()) {
     return refusal(done, "check_support");
