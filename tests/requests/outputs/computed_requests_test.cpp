@@ -30,7 +30,8 @@ constexpr int requests_of_each = 4;
 /// One device for all: its worker outlives hundreds of requests.
 device& cpu() {
   static troupe::system& system = *new troupe::system;
-  static device one = system.device(0, {.backend = backend_kind::cpu, .standby = false});
+  static device one =
+      system.device(0, {.backend = backend_kind::cpu, .full = when_full::wait, .standby = false});
   return one;
 }
 
