@@ -180,7 +180,9 @@ def test_a_long_chain_of_failures_names_the_first(gpu):
     assert why.__cause__.__cause__.__cause__ is None
 
 
-def test_a_cancelled_writer_fails_its_readers(gpu):
+def test_a_cancelled_writer_fails_its_readers(gpu, on_gpu):
+    if on_gpu:
+        pytest.skip("a stream takes requests ahead, so a cancelled one may run; device_test has it")
     busy(gpu, 0.2)
     out = gpu.zeros(1)
     writer = gpu.fault.inject(what="spin", duration_ns=1, output=out)
