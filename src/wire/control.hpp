@@ -60,10 +60,10 @@ struct configure_message {
   std::uint32_t fault_injection = 0;
   std::uint32_t warm_first = 0;  ///< it must be warm before it is ready
   library_methods methods{};
-  char plugin[1024]{};           ///< the backend's path
-  char device[64]{};             ///< the backend's device; empty if it has none of its own
-  char libraries[512]{};         ///< enabled libraries, separated by spaces; empty for all
-  char plugins[4096]{};          ///< paths of the user's plugins, each ended by a zero
+  char plugin[1024]{};    ///< the backend's path
+  char device[64]{};      ///< the backend's device; empty if it has none of its own
+  char libraries[512]{};  ///< enabled libraries, separated by spaces; empty for all
+  char plugins[4096]{};   ///< paths of the user's plugins, each ended by a zero
 };
 inline constexpr std::size_t configure_descriptors = 5;
 

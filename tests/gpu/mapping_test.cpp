@@ -135,7 +135,8 @@ TEST_P(Lease, WaitsOnlyAsLongAsThePatience) {
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().code, errc::deadline_exceeded);
   first.unmap();
-  EXPECT_TRUE(gpu_.mapped(t_, access::update, 10s).get_result()) << "the second one is out of the way";
+  EXPECT_TRUE(gpu_.mapped(t_, access::update, 10s).get_result())
+      << "the second one is out of the way";
 }
 
 TEST_P(Lease, IsNotHeldUpByOneThatWaitedInVainForAnotherTensor) {
