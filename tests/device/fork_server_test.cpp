@@ -33,13 +33,14 @@ pid_t parent_of(pid_t pid) {
   return parent;
 }
 
-// A worker that has just ended has no parent, or has been given another one.
+// A worker that has just ended has no parent, or another one than its fork server, which is a child
+// of this program.
 void kill_server_of(const device& gpu) {
   pid_t server = 0;
   ASSERT_TRUE(eventually([&] {
     const auto worker = gpu.worker_pid();
     server = worker ? parent_of(*worker) : 0;
-    return server > 1 && server != ::getpid();
+    return server > 0 && parent_of(server) == ::getpid();
   }));
   ASSERT_EQ(::kill(server, SIGKILL), 0);
 }
