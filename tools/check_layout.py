@@ -60,6 +60,7 @@ FLOORS = {
     "copy": {"endpoint"},
     "mapping": {"endpoint"},
     "local": {"supervision", "completion", "mailbox", "selection", "copy", "endpoint"},
+    "world": {"local", "supervision", "completion", "mailbox", "selection", "copy", "endpoint"},
     "device": {"copy", "endpoint"},
 }
 # Headers of requests, include/troupe/<library>/, belong to the layer of what describes them.

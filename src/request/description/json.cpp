@@ -34,8 +34,10 @@ class json_writer {
 
   [[nodiscard]] std::string fields() const {
     std::string all;
-    for (std::size_t i = 0; i < t_.fields.size(); ++i)
-      all += (i == 0 ? "\n    " : ",\n    ") + field_text(i);
+    for (std::size_t i = 0; i < t_.fields.size(); ++i) {
+      if (t_.details[i].of_world) continue;
+      all += (all.empty() ? "\n    " : ",\n    ") + field_text(i);
+    }
     return '[' + all + ']';
   }
   [[nodiscard]] std::string types() const {
@@ -85,6 +87,7 @@ class json_writer {
       }
       if (d.optional) add("optional", "true");
       if (d.in_host_memory) add("in_host_memory", "true");
+      if (t_.is_per_rank(i)) add("per_rank", "true");
     } else {
       add("default", default_text(f));
     }

@@ -53,6 +53,8 @@ result<void> decoded_request::decode(const operation& what, std::span<const std:
                                      const wire::address_ranges& ranges) {
   void* const r = request.emplace(*what.type);
   auto decoded = wire::decode(*what.type, r, bytes, ranges, operands);
+  // Nothing on this device writes a peer's memory.
+  std::erase_if(operands, [](const wire::operand& o) { return o.pool >= wire::first_peer_pool; });
   if (decoded) decoded = what.type->validate(r);
   std::uint64_t touched = 0;
   for (const wire::operand& o : operands) {
