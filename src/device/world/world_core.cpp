@@ -125,6 +125,12 @@ result<void> world_core::check(const request_type& type, const void* request,
         "a request for several devices has no deadline, run limit or stop token: a part that ended "
         "alone would keep the others waiting; use future::wait_for");
   }
+  for (const auto& one : devices_) {
+    if (!one->gone()) continue;
+    error why = one->supervision().stop_reason();
+    why.device = one->ordinal();
+    return why;
+  }
   const description_table& t = *type.fields;
   const std::size_t ranks = devices_.size();
   for (std::size_t i = 0; i < t.fields.size(); ++i) {
