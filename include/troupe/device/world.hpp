@@ -104,6 +104,10 @@ class TROUPE_EXPORT world {
   /// request for one device
   [[nodiscard]] future<void> ask(any_request r, const request_options& options = {}) const;
 
+  /// Allocates the lists of results that the request leaves out and that follow from the rest, a
+  /// tensor on each device. \errors `out_of_memory`; `unsupported` as `ask`
+  [[nodiscard]] result<void> allocate_outputs(any_request& r) const;
+
   [[nodiscard]] world_health health() const;
 
  private:

@@ -3,6 +3,7 @@
 #include "request/description/table.hpp"
 
 #include <troupe/device/world.hpp>
+#include <troupe/request/outputs.hpp>
 
 #include <fmt/format.h>
 
@@ -17,6 +18,12 @@ std::shared_ptr<local_device> local(const std::shared_ptr<device_endpoint>& core
 }
 
 world made(result<std::shared_ptr<world_core>> core) { return world(std::move(core).value()); }
+
+result<world_part*> part_of(any_request& r) {
+  if (const auto at = r.type().fields->part_at) return &value_at<world_part>(r.data(), *at);
+  return error{.code = errc::unsupported,
+               .message = fmt::format("{} is a request for one device", r.type().name)};
+}
 
 }  // namespace
 
@@ -93,13 +100,22 @@ result<void> world::tell(const request_type& type, void* request, world_part& pa
 }
 
 future<void> world::ask(any_request r, const request_options& options) const {
-  const auto at = r.type().fields->part_at;
-  if (!at) {
-    return make_failed_future<void>(
-        {.code = errc::unsupported,
-         .message = fmt::format("{} is a request for one device", r.type().name)});
-  }
-  return ask(r.type(), r.data(), value_at<world_part>(r.data(), *at), options);
+  auto part = part_of(r);
+  if (!part) return make_failed_future<void>(std::move(part).error());
+  return ask(r.type(), r.data(), **part, options);
+}
+
+result<void> world::allocate_outputs(any_request& r) const {
+  auto part = part_of(r);
+  if (!part) return std::move(part).error();
+  (*part)->words.assign(size(), any_tensor());  // the number of ranks
+  std::size_t next = 0;
+  const auto made =
+      troupe::allocate_outputs(r.type(), r.data(), [&](dtype type, const shape& extents) {
+        return device(core_->devices()[next++ % size()]).allocate(type, extents);
+      });
+  if (!made) return made.error();
+  return {};
 }
 
 world_health world::health() const { return core_->health(); }

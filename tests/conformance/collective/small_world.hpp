@@ -19,6 +19,13 @@
 
 namespace troupe::conformance {
 
+using raw = std::vector<std::byte>;
+
+inline raw part_of(const raw& all, std::size_t first, std::size_t count) {
+  const auto begin = all.begin() + static_cast<std::ptrdiff_t>(first);
+  return {begin, begin + static_cast<std::ptrdiff_t>(count)};
+}
+
 /// A world of workers of the CPU backend, with elements of any type.
 class small_world {
  public:

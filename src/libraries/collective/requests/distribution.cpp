@@ -13,6 +13,8 @@ void broadcast::describe(description<broadcast>& d) {
   d.about("Copies the tensor of one rank to all ranks: y[r] = x[root].");
   d.reads("x", &broadcast::x, {}, "the root's tensor").optional();
   d.writes("y", &broadcast::y, {}, "copy on each rank");
+  d.derived(
+      &broadcast::y, +[](const broadcast& r) { return forms_like(r.x, r.part, 1, 1, r.root); });
   d.value("root", &broadcast::root, "rank whose tensor is copied").at_least(0);
   d.group("part", &broadcast::part);
   d.rule(
@@ -32,6 +34,8 @@ void all_gather::describe(description<all_gather>& d) {
   d.about("Gives each rank the tensors of all ranks, one after the other.");
   d.reads("x", &all_gather::x, {}, "tensor of each rank");
   d.writes("y", &all_gather::y, {}, "all of them, on each rank");
+  d.derived(
+      &all_gather::y, +[](const all_gather& r) { return forms_like(r.x, r.part, r.part.ranks()); });
   d.group("part", &all_gather::part);
   d.rule(
       "the tensors of an item are packed and of one type; y has n times as many elements as x",
@@ -66,6 +70,9 @@ void scatter::describe(description<scatter>& d) {
   d.about("Gives each rank its part of one rank's tensor.");
   d.reads("x", &scatter::x, {}, "the root's tensor").optional();
   d.writes("y", &scatter::y, {}, "part on each rank");
+  d.derived(
+      &scatter::y,
+      +[](const scatter& r) { return forms_like(r.x, r.part, 1, r.part.ranks(), r.root); });
   d.value("root", &scatter::root, "rank whose tensor is divided").at_least(0);
   d.group("part", &scatter::part);
   d.rule(

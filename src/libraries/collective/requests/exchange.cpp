@@ -46,6 +46,7 @@ void all_to_all::describe(description<all_to_all>& d) {
   d.about("Gives each rank its part of every rank's tensor.");
   d.reads("x", &all_to_all::x, {}, "tensor of each rank, a part for each");
   d.writes("y", &all_to_all::y, {}, "tensor of each rank, a part from each");
+  d.derived(&all_to_all::y, +[](const all_to_all& r) { return forms_like(r.x, r.part); });
   d.group("part", &all_to_all::part);
   d.rule(
       "packed, of one type, and equally many elements: a multiple of n",

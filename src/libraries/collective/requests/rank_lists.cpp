@@ -35,6 +35,23 @@ const any_tensor& first_of(const std::vector<any_tensor>& all, std::size_t item,
   return all[item * ranks];
 }
 
+result<std::vector<tensor_form>> forms_like(const std::vector<any_tensor>& x,
+                                            const world_part& part, std::int64_t times,
+                                            std::int64_t by, std::int64_t root) {
+  const auto ranks = static_cast<std::size_t>(part.ranks());
+  std::vector<tensor_form> forms;
+  if (ranks == 0 || root < rank_lists::everywhere || root >= part.ranks()) return forms;
+  for (std::size_t k = 0; k < x.size() / ranks * ranks; ++k) {
+    const std::size_t from =
+        root == rank_lists::everywhere ? k : k - k % ranks + static_cast<std::size_t>(root);
+    std::vector<std::int64_t> extents(x[from].extents().begin(), x[from].extents().end());
+    if (extents.empty() && times > 1) extents.push_back(1);
+    if (!extents.empty()) extents.front() = extents.front() * times / by;
+    forms.push_back({.type = x[from].type(), .extents = shape(std::span(extents))});
+  }
+  return forms;
+}
+
 std::string rank_lists::at(std::string_view name, std::size_t k) {
   return fmt::format("{}[{}]", name, k);
 }

@@ -2,6 +2,7 @@
 
 #include <troupe/collective/reduction.hpp>
 #include <troupe/request/argument_checks.hpp>
+#include <troupe/request/tensor_form.hpp>
 
 #include <cstdint>
 #include <string>
@@ -51,6 +52,12 @@ class rank_lists {
   argument_checks& to_;
   std::int64_t ranks_;
 };
+
+/// The forms of the results of all ranks that are left out: those of x, for each item of the rank
+/// that `root` names or else of its own, with the first extent times `times` and divided by `by`.
+[[nodiscard]] result<std::vector<tensor_form>> forms_like(
+    const std::vector<any_tensor>& x, const world_part& part, std::int64_t times = 1,
+    std::int64_t by = 1, std::int64_t root = rank_lists::everywhere);
 
 /// The tensor of an item that stands for those of all ranks: the first that is given.
 [[nodiscard]] const any_tensor& first_of(const std::vector<any_tensor>& all, std::size_t item,

@@ -23,6 +23,7 @@ void describe_operation(description<R>& d) {
 void all_reduce::describe(description<all_reduce>& d) {
   d.about("Combines the tensors of all ranks, for each of them: y[r] = x[0] ∘ … ∘ x[n − 1].");
   describe_reduction(d);
+  d.derived(&all_reduce::y, +[](const all_reduce& r) { return forms_like(r.x, r.part); });
   describe_operation(d);
   d.group("part", &all_reduce::part);
   d.rule(
@@ -62,6 +63,9 @@ void reduce::describe(description<reduce>& d) {
 void reduce_scatter::describe(description<reduce_scatter>& d) {
   d.about("Combines the tensors of all ranks, and gives each rank its part of the result.");
   describe_reduction(d);
+  d.derived(
+      &reduce_scatter::y,
+      +[](const reduce_scatter& r) { return forms_like(r.x, r.part, 1, r.part.ranks()); });
   describe_operation(d);
   d.group("part", &reduce_scatter::part);
   d.rule(
