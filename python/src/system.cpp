@@ -3,7 +3,7 @@
 #include "device_handle.hpp"
 #include "operations/python_operation.hpp"
 #include "profile.hpp"
-#include "world.hpp"
+#include "world/world.hpp"
 
 #include <troupe/base/version.hpp>
 #include <troupe/device/trace_file.hpp>

@@ -5,7 +5,6 @@ import signal
 
 import numpy as np
 import pytest
-
 import troupe
 
 
@@ -20,7 +19,7 @@ def test_adds_the_tensors_of_all_devices(world):
     x = [d.tensor(np.full(5, d.ordinal + 1, np.float32)) for d in world.devices]
     y = world.collective.all_reduce(x=x, op="sum").result()
     assert [one.numpy().tolist() for one in y] == [[3.0] * 5] * 2
-    whole = world.collective.all_gather(x=x).result()
+    whole = world.collective.all_gather(x).result()
     assert whole[0].numpy().tolist() == [1.0] * 5 + [2.0] * 5
     parts = world.collective.reduce_scatter(x=whole).result()
     assert parts[1].numpy().tolist() == [4.0] * 5
@@ -53,7 +52,7 @@ def test_refuses_with_the_rule(world):
         world.collective.all_reduce(z=x)
     with pytest.raises(AttributeError, match="no request 'sum'"):
         world.collective.sum(x=x)
-    with pytest.raises(troupe.errors.InvalidArgument, match="a device is in a world once"):
-        with troupe.System() as system:
-            one = system.device(0, backend="cpu", memory_limit_bytes=64 << 20)
+    with troupe.System() as system:
+        one = system.device(0, backend="cpu", memory_limit_bytes=64 << 20)
+        with pytest.raises(troupe.errors.InvalidArgument, match="a device is in a world once"):
             system.world([one, one])

@@ -150,11 +150,11 @@ std::string json_of(const request_type& type) {
   const json_writer w(t);
   return fmt::format(
       "{{\"name\": {}, \"summary\": {}, \"source\": {}, \"reply\": {},\n  \"reply_fields\": {},\n  "
-      "\"fields\": {},\n"
+      "\"for_world\": {}, \"fields\": {},\n"
       "  \"types\": {},\n  \"rules\": {}}}",
       in_quotes(type.name), in_quotes(t.summary), in_quotes(t.source), in_quotes(type.reply_name),
       type.described_reply != nullptr ? json_writer(*type.described_reply->fields).fields() : "[]",
-      w.fields(), w.types(), w.rules());
+      t.part_at.has_value(), w.fields(), w.types(), w.rules());
 }
 
 }  // namespace troupe

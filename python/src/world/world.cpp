@@ -1,4 +1,4 @@
-#include "world.hpp"
+#include "world/world.hpp"
 
 #include "arguments/arguments.hpp"
 #include "arguments/given.hpp"
@@ -12,6 +12,7 @@
 
 #include <nanobind/stl/string.h>
 
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -57,14 +58,25 @@ std::vector<std::string> requests_for_worlds() {
   return all;
 }
 
-nb::object call(const py_world_request& self, nb::kwargs arguments) {
+const argument_setter& setter_of(const request_type& type) {
+  static auto& all = *new std::map<const request_type*, std::unique_ptr<argument_setter>>;
+  auto& one = all[&type];
+  if (!one) one = std::make_unique<argument_setter>(type);
+  return *one;
+}
+
+nb::object call(const py_world_request& self, nb::args operands, nb::kwargs arguments) {
   world_handle& of = *self.handle;
-  const argument_setter known(*self.type);
+  const argument_setter& known = setter_of(*self.type);
   any_request request(*self.type);
   failed_operand failed;
+  if (operands.size() > known.positional().size()) known.refuse_too_many(operands.size());
+  for (std::size_t i = 0; i < operands.size(); ++i)
+    (void)known.set(request, *known.positional()[i], operands[i], failed);
   for (const auto [name, value] : arguments) {
     const argument_setter::argument* const to = known.find(name.ptr());
     if (to == nullptr) known.refuse_unknown(name);
+    if (operands.size() != 0) known.expect_first(*to, operands.size());
     (void)known.set(request, *to, value, failed);
   }
   if (failed.why) raise(*failed.why);
@@ -107,7 +119,7 @@ nb::object make_world(const system_ref& system, nb::handle devices, std::int64_t
 
 void add_world(nb::module_& m) {
   nb::class_<py_world_request>(m, "WorldRequest", "A request of all devices of a world.")
-      .def("__call__", &call, nb::arg("arguments"),
+      .def("__call__", &call,
            "Sends it. Lists hold a tensor of each device, in rank order. A list that is written "
            "and\n"
            "left out is made, where it follows from the rest. Returns a Future of that list.");
