@@ -245,7 +245,7 @@ def stubs() -> str:
     lines += ["", "class Libraries:"]
     for library in libraries():
         if any(described(name)["for_world"] for name in requests(library)):
-            continue  # of a world
+            continue  # a world has it, no device
         lines += ["    @property", f"    def {library}(self) -> {library.capitalize()}: ..."]
     # A plugin's.
     lines += ["    def __getattr__(self, name: str) -> Library: ..."]

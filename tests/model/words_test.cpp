@@ -169,7 +169,7 @@ class world {
           again = false;
         }
       }
-      // Whatever comes next on this device may overwrite the input.
+      // The next request on this device may overwrite the input.
       if (kinds_[n] != kind::staged_in_place) mine.x[n].assign(mine.x[n].size(), 7);
     }
     has_served_[me] = true;

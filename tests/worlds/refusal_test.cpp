@@ -1,4 +1,4 @@
-// What is refused leaves nothing behind: nothing is published, and the world goes on.
+// A refused request leaves nothing behind: nothing is published, and the world goes on.
 #include "worlds/accumulator.hpp"
 
 #include <functional>

@@ -95,7 +95,7 @@ class TROUPE_EXPORT world {
   [[nodiscard]] future<void> ask(R r, const request_options& options = {}) const {
     return ask(request_type_of<R>(), &r, r.part, options);
   }
-  /// Sends a request whose outcome nobody waits for. \errors those found before it is sent
+  /// Sends a request without waiting for its outcome. \errors those found before it is sent
   template <world_request R>
   result<void> tell(R r, const request_options& options = {}) const {
     return tell(request_type_of<R>(), &r, r.part, options);

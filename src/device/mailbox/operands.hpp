@@ -58,7 +58,7 @@ class peer_memory {
 };
 
 /// The same for the part of a request for several devices, which also names tensors of its peers.
-/// They are only kept alive: what the peers do with them is checked by their own parts.
+/// They are only kept alive; the parts of the peers check them.
 class part_operands final : public checked_operands {
  public:
   part_operands(const memory_pool& device_memory, memory_pool& host_memory, operand_list& kept,

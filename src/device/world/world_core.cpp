@@ -117,7 +117,7 @@ result<void> world_core::map_all() {
   return {};
 }
 
-// What no part can find out.
+// The checks that no part can make.
 result<void> world_core::check(const request_type& type, const void* request,
                                const request_options& options) const {
   if (options.deadline || options.run_limit || options.stop.stop_possible()) {
@@ -191,7 +191,7 @@ result<void> world_core::send(const request_type& type, void* request, world_par
   }
 }
 
-// On all devices or on none: what is prepared is dropped if one refuses.
+// On all devices or on none: prepared parts are dropped if a device refuses.
 result<std::vector<prepared_request>> world_core::prepare(const request_type& type,
                                                           const void* request, world_part& part) {
   std::vector<prepared_request> parts;

@@ -93,7 +93,7 @@ class inbox {
   std::array<std::uint64_t, entries_per_line> ahead_{};  // read but not polled yet, from `taken_`
   std::size_t taken_ = 0;
   std::size_t found_ = 0;
-  std::uint32_t peers_ = 0;  // whose ranges are known
+  std::uint32_t peers_ = 0;  // added to the address ranges so far
   std::vector<std::byte> payload_;
   decoded_requests decoded_;
 };

@@ -98,7 +98,7 @@ std::vector<item> items_of(const std::vector<any_tensor>& x, const std::vector<a
   return all;
 }
 
-// `from`: where in each x the result's elements are, in bytes.
+// `from`: the offset of the result's elements in each x, in bytes.
 void pull(const item& one, std::int64_t from, const combining& how) {
   if (one.y == nullptr) return;
   std::vector<const std::byte*> sources;

@@ -9,7 +9,7 @@ namespace {
 
 using form = rank_lists::extent_of;
 
-// What each rank sends and receives fits its tensors.
+// The parts that each rank sends and receives fit its tensors.
 void check_counts(argument_checks& check, const all_to_allv& r) {
   const std::int64_t n = r.part.ranks();
   const auto size = static_cast<std::int64_t>(r.counts.size());

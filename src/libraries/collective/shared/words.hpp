@@ -36,9 +36,9 @@ inline constexpr unsigned step_bits = 24;
 }
 
 /// The slots for staged input. Operations take turns with two pairs, and the steps of one operation
-/// with the two slots of its pair. So a slot is staged anew only when every peer has read it: of
-/// the same operation, because all have begun the step between; of the operation before the last,
-/// because all have begun the last.
+/// with the two slots of its pair. So every peer has read a slot before it is staged anew: a slot
+/// of the same operation, because all have begun the step between; one of the operation before the
+/// last, because all have begun the last.
 inline constexpr std::uint64_t staging_slots = 4;
 
 [[nodiscard]] constexpr std::uint64_t slot_of(std::uint64_t step) noexcept {
