@@ -52,7 +52,6 @@ class local_device final : public device_endpoint, public peer_memory {
   /// prepared it must not wait for another device: use `if_full::refuse`, and drop all to try
   /// again.
   [[nodiscard]] result<prepared_request> prepare_part(const request_type& type, const void* request,
-                                                      const request_options& options,
                                                       std::uint64_t number);
   /// The second phase: the request gets its place in the order. Cannot fail.
   sent_request publish(prepared_request&& made, completion&& done) noexcept;
@@ -151,20 +150,19 @@ class local_device final : public device_endpoint, public peer_memory {
                std::shared_ptr<memory_pool> host_memory) noexcept;
 
   [[nodiscard]] result<void> build(chosen_backend backend, supervisor_environment& environment);
-  /// Whether a request is one device's, or the part of a request for several.
-  enum class sent_to : bool { one, several };
-  template <sent_to To>
   [[nodiscard]] result<void> make_ready(prepared_request& made, const request_type& type,
                                         const void* request, const request_options& options,
                                         manner how);
+  void note_refusal(prepared_request& made, const request_type& type, const void* request,
+                    error& why);
+  [[nodiscard]] result<void> write_part(prepared_request& made, const request_type& type,
+                                        const void* request, std::uint64_t number);
   void note_rare(prepared_request& made, const request_type& type, const request_options& options,
                  manner how) const;
-  template <sent_to To>
   [[nodiscard]] result<void> fill(prepared_request& made, const request_type& type,
                                   const void* request, const request_options& options, manner how);
   [[nodiscard]] std::optional<error> not_taken(const request_type& type,
                                                const request_options& options) const;
-  template <sent_to To>
   [[nodiscard]] result<void> write(prepared_request& made, const request_type& type,
                                    const void* request, deadline until, if_full full);
   [[nodiscard]] result<std::size_t> encode_after_others(record& r, const request_type& type,

@@ -47,8 +47,7 @@ auto local_device::send(const request_type& type, const void* request,
                         const request_options& options, completion&& done, manner how)
     -> result<sent_request> {
   prepared_request made;
-  if (auto ready = make_ready<sent_to::one>(made, type, request, options, how); !ready)
-      [[unlikely]] {
+  if (auto ready = make_ready(made, type, request, options, how); !ready) [[unlikely]] {
     error why = std::move(ready).error();
     if (done) {
       error copy = why;
@@ -64,39 +63,28 @@ auto local_device::send(const request_type& type, const void* request,
   return sent;
 }
 
-result<prepared_request> local_device::prepare_part(const request_type& type, const void* request,
-                                                    const request_options& options,
-                                                    std::uint64_t number) {
-  prepared_request made;
-  const manner how{.lane = wire::world_lane, .full = if_full::refuse};
-  if (auto ready = make_ready<sent_to::several>(made, type, request, options, how); !ready) {
-    return std::move(ready).error();
-  }
-  completions_->at(made.slot_).run_limit_ns = std::chrono::nanoseconds::max().count();
-  wire::slot_header& header = requests_->header(made.slot_);
-  header.memory_version = supervisor_->last_memory_change();
-  header.sequence = number;
-  return made;
-}
-
-template <local_device::sent_to To>
 result<void> local_device::make_ready(prepared_request& made, const request_type& type,
                                       const void* request, const request_options& options,
                                       manner how) {
   if (config_.tracer || options.run_limit || options.stop.stop_possible()) [[unlikely]] {
     note_rare(made, type, options, how);
   }
-  auto filled = fill<To>(made, type, request, options, how);
+  auto filled = fill(made, type, request, options, how);
   if (filled) [[likely]]
     return filled;
-  if (made.device_ != nullptr) made.drop();
+  note_refusal(made, type, request, filled.error());
   error& why = filled.error();
+  if (made.rare_ && made.rare_->trace) made.rare_->trace->refused(why);
+  return filled;
+}
+
+void local_device::note_refusal(prepared_request& made, const request_type& type,
+                                const void* request, error& why) {
+  if (made.device_ != nullptr) made.drop();
   why.device = ordinal_;
   why.generation = supervisor_->generation();
   if (why.request.empty()) why.request = print(type, request);
   refused_.fetch_add(1, std::memory_order_relaxed);
-  if (made.rare_ && made.rare_->trace) made.rare_->trace->refused(why);
-  return filled;
 }
 
 void local_device::note_rare(prepared_request& made, const request_type& type,
@@ -110,7 +98,6 @@ void local_device::note_rare(prepared_request& made, const request_type& type,
 }
 
 // Takes a slot, and writes the request and its record.
-template <local_device::sent_to To>
 [[gnu::always_inline]] inline result<void> local_device::fill(prepared_request& made,
                                                               const request_type& type,
                                                               const void* request,
@@ -143,7 +130,7 @@ template <local_device::sent_to To>
   header.revoked.store(0, std::memory_order_relaxed);
   header.held.store(how.as == sent_as::open ? wire::hold::none : wire::hold::until_opened,
                     std::memory_order_relaxed);
-  if (auto written = write<To>(made, type, request, until, how.full); !written) return written;
+  if (auto written = write(made, type, request, until, how.full); !written) return written;
   // After the operands are checked: their memory is mapped by this count of changes.
   header.memory_version = supervisor_->memory_version();
   header.sequence = 0;
@@ -180,7 +167,6 @@ template <local_device::sent_to To>
 }
 
 // Writes the bytes of a request, checks it, and keeps its operands.
-template <local_device::sent_to To>
 [[gnu::always_inline]] inline result<void> local_device::write(prepared_request& made,
                                                                const request_type& type,
                                                                const void* request, deadline until,
@@ -188,13 +174,7 @@ template <local_device::sent_to To>
   record& r = completions_->at(made.slot_);
   // Read this before checking the operands: later taints are checked again.
   r.taint_changes = completions_->taints().changes();
-  auto operands = [&] {
-    if constexpr (To == sent_to::several) {
-      return part_operands(*device_memory_, *host_memory_, r.operands, *this);
-    } else {
-      return outgoing_operands(*device_memory_, *host_memory_, r.operands);
-    }
-  }();
+  outgoing_operands operands(*device_memory_, *host_memory_, r.operands);
   const std::span<std::byte> payload = requests_->payload(made.slot_);
   auto bytes = encode(r, type, request, payload, operands);
   if (!bytes && bytes.error().code == errc::tainted_buffer) [[unlikely]]

@@ -43,12 +43,6 @@ class checked_operands : public wire::operand_source {
   bool watched_ = false;
 };
 
-/// The operands of a request for one device.
-class outgoing_operands final : public checked_operands {
- public:
-  using checked_operands::checked_operands;
-};
-
 /// The memory of other devices that a device's workers have mapped. Any thread.
 class peer_memory {
  public:
@@ -57,8 +51,14 @@ class peer_memory {
   [[nodiscard]] virtual wire::pool_number number_of(const memory_pool& peer) const = 0;
 };
 
-/// The same for the part of a request for several devices, which also names tensors of its peers.
-/// They are only kept alive; the parts of the peers check them.
+/// The operands of a request for one device, which names no tensor of its peers.
+class outgoing_operands final : public checked_operands {
+ public:
+  using checked_operands::checked_operands;
+};
+
+/// The operands of the part of a request for several devices, which also names tensors of its
+/// peers. They are only kept alive; the parts of the peers check them.
 class part_operands final : public checked_operands {
  public:
   part_operands(const memory_pool& device_memory, memory_pool& host_memory, operand_list& kept,

@@ -198,7 +198,7 @@ result<std::vector<prepared_request>> world_core::prepare(const request_type& ty
   parts.reserve(devices_.size());
   for (std::size_t rank = 0; rank < devices_.size(); ++rank) {
     part.rank = static_cast<std::int64_t>(rank);
-    auto made = devices_[rank]->prepare_part(type, request, {.quarantine = false}, next_);
+    auto made = devices_[rank]->prepare_part(type, request, next_);
     if (!made) return std::move(made).error();
     parts.push_back(*std::move(made));
   }

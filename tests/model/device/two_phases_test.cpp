@@ -42,7 +42,7 @@ class device_of_several {
   }
 
   [[nodiscard]] result<prepared_request> prepare(const use& request) {
-    return core->prepare_part(request_type_of<use>(), &request, {}, 1);
+    return core->prepare_part(request_type_of<use>(), &request, 1);
   }
   /// Takes up requests, and completes the first one.
   void work() {
@@ -138,7 +138,7 @@ TEST_F(DeviceTurns, ARequestOnTrialThatIsDroppedMayBeTriedAgain) {
     have_it_crash(bad);
   environment_.time += 1s;
   {
-    const auto tried = core_->prepare_part(request_type_of<use>(), &bad, {}, 1);
+    const auto tried = core_->prepare_part(request_type_of<use>(), &bad, 1);
     EXPECT_TRUE(tried);
     send(1, {}, bad);
     EXPECT_EQ(answer_of(1), errc::poisonous) << "while another one is on trial";
@@ -154,7 +154,7 @@ TEST_F(DeviceTurns, ADroppedOverwriteDefinesNothing) {
   have_it_crash({.number = 1, .writes = {buffer_}});
   const use overwrite{.number = 2, .writes = {buffer_}};
   {
-    EXPECT_TRUE(core_->prepare_part(request_type_of<use>(), &overwrite, {}, 1));
+    EXPECT_TRUE(core_->prepare_part(request_type_of<use>(), &overwrite, 1));
   }
   send(1, {}, {.number = 3, .reads = {buffer_}});
   EXPECT_EQ(answer_of(1), errc::tainted_buffer);
