@@ -48,8 +48,8 @@ class device_of_several {
   void work() {
     while (environment_.serving()->takes_up()) {
     }
-    environment_.serving()->begins(0);
-    environment_.serving()->completes(0, errc{});
+    environment_.serving()->begins(wire::world_lane);
+    environment_.serving()->completes(wire::world_lane, errc{});
     core->supervision().take_turn();
   }
   [[nodiscard]] bool has_work() { return environment_.serving()->takes_up(); }
