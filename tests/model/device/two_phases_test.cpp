@@ -131,24 +131,6 @@ TEST_F(TwoDevices, ADroppedRequestKeepsNoBuffer) {
   EXPECT_EQ(first_.core->statistics().buffers, before);
 }
 
-TEST_F(DeviceTurns, ARequestOnTrialThatIsDroppedMayBeTriedAgain) {
-  make({.standby = false, .backoff = {.initial = 0ms}, .quarantine = 1s});
-  const use bad{.number = 7};
-  for (int i = 0; i < 2; ++i)
-    have_it_crash(bad);
-  environment_.time += 1s;
-  {
-    const auto tried = core_->prepare_part(request_type_of<use>(), &bad, 1);
-    EXPECT_TRUE(tried);
-    send(1, {}, bad);
-    EXPECT_EQ(answer_of(1), errc::poisonous) << "while another one is on trial";
-  }
-  send(0, {}, bad);
-  have_it_end_well(0);
-  EXPECT_EQ(answer_of(0), errc{});
-}
-
-// A request on a tainted buffer is announced only when it is published.
 TEST_F(DeviceTurns, ADroppedOverwriteDefinesNothing) {
   make({.standby = false, .backoff = {.initial = 0ms}});
   have_it_crash({.number = 1, .writes = {buffer_}});
