@@ -3,9 +3,11 @@
 #include "device_handle.hpp"
 #include "operations/python_operation.hpp"
 #include "profile.hpp"
+#include "world/world.hpp"
 
 #include <troupe/base/version.hpp>
 #include <troupe/device/trace_file.hpp>
+#include <troupe/device/world_config.hpp>
 #include <troupe/plugin/plugin_requests.hpp>
 
 #include <nanobind/stl/optional.h>
@@ -241,6 +243,13 @@ nb::object device_of(const py_system& s, std::int32_t ordinal, nb::kwargs option
   return make_device(std::make_shared<device_handle>(s.handle, made));
 }
 
+constexpr std::int64_t staging_bytes = world_config{}.staging_bytes;
+
+nb::object world_of(const py_system& s, nb::handle devices, std::int64_t staging) {
+  (void)s.get();
+  return make_world(s.handle, devices, staging);
+}
+
 // How the actors ended within `timeout`, by default the system's own.
 result<void> close(const system_ref& handle, std::optional<double> timeout) {
   if (!handle || handle->is_copy()) return {};
@@ -323,6 +332,10 @@ void add_system(nb::module_& m) {
           "Tensors and futures stay; what is not done fails.\n\n"
           "timeout: seconds that the actors have, by default the system's drain. A RuntimeWarning\n"
           "says how many messages were not handled. In a forked child it does nothing.")
+      .def("world", &world_of, nb::arg("devices"), nb::arg("staging_bytes") = staging_bytes,
+           "Several devices of this system as one, each a rank by its place in the list; on the "
+           "CPU\n"
+           "backend. staging_bytes: memory of each rank through which operations in place pass.")
       .def_prop_ro("closed", [](const py_system& s) { return s.handle == nullptr; })
       .def("_spawn",
            [](const py_system& s, nb::handle make, nb::handle options) {

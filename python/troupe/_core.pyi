@@ -3,7 +3,7 @@ from os import PathLike
 from types import SimpleNamespace, TracebackType
 from typing import Any, Generic, Literal, NoReturn, Self, TypeAlias, TypeVar, overload
 
-from ._libraries import Libraries
+from ._libraries import Collective, Libraries
 from .actors import Actor, ActorRef
 from .binding import BoundSet
 
@@ -584,6 +584,7 @@ class System:
         reload: bool = ...,
         trace: str | PathLike[str] | Profile = ...,
     ) -> Device: ...
+    def world(self, devices: Sequence[Device], staging_bytes: int = ...) -> World: ...
     def spawn(
         self,
         kind: type[A],
@@ -603,6 +604,15 @@ class System:
         trace: TracebackType | None,
     ) -> None: ...
     def _spawn(self, make: Callable[[_Context], Any], options: dict[str, Any]) -> _ActorRef: ...
+
+class World:
+    """Several devices as one: a device is a rank, by its place in the list."""
+    @property
+    def collective(self) -> Collective: ...
+    @property
+    def devices(self) -> list[Device]: ...
+    def __len__(self) -> int: ...
+    def tensors(self, shape: int | Sequence[int], dtype: Any = "f32") -> list[Tensor]: ...
 
 class Timer:
     """A message that comes later, or again and again."""

@@ -889,6 +889,84 @@ class Blaslt(Library):
     ) -> Future[Any]:
         """Multiplies two matrices and applies an epilogue: d = epilogue(alpha · op_a(a) · op_b(b) + beta · c)."""
 
+class Collective(Library):
+    def all_gather(
+        self,
+        x: Sequence[TensorLike | None],
+        y: Sequence[TensorLike | None] | None = ...,
+    ) -> Future[list[Tensor]]:
+        """Gives each rank the tensors of all ranks, one after the other."""
+    def all_reduce(
+        self,
+        x: Sequence[TensorLike | None],
+        y: Sequence[TensorLike | None] | None = ...,
+        *,
+        op: Literal['sum', 'prod', 'min', 'max', 'avg'] = ...,
+        factor: float = ...,
+    ) -> Future[list[Tensor]]:
+        """Combines the tensors of all ranks, for each of them: y[r] = x[0] ∘ … ∘ x[n − 1]."""
+    def all_to_all(
+        self,
+        x: Sequence[TensorLike | None],
+        y: Sequence[TensorLike | None] | None = ...,
+    ) -> Future[list[Tensor]]:
+        """Gives each rank its part of every rank's tensor."""
+    def all_to_allv(
+        self,
+        x: Sequence[TensorLike | None],
+        y: Sequence[TensorLike | None] | None = ...,
+        *,
+        counts: Sequence[int] = ...,
+    ) -> Future[list[Tensor]]:
+        """Gives each rank its part of every rank's tensor, of any length."""
+    def barrier(
+        self,
+    ) -> Future[None]:
+        """Ends when all ranks have begun it."""
+    def broadcast(
+        self,
+        y: Sequence[TensorLike | None] | None = ...,
+        *,
+        x: Sequence[TensorLike | None] | None = ...,
+        root: int = ...,
+    ) -> Future[list[Tensor]]:
+        """Copies the tensor of one rank to all ranks: y[r] = x[root]."""
+    def gather(
+        self,
+        x: Sequence[TensorLike | None],
+        *,
+        y: Sequence[TensorLike | None] | None = ...,
+        root: int = ...,
+    ) -> Future[list[Tensor]]:
+        """Gives one rank the tensors of all ranks, one after the other."""
+    def reduce(
+        self,
+        x: Sequence[TensorLike | None],
+        *,
+        y: Sequence[TensorLike | None] | None = ...,
+        op: Literal['sum', 'prod', 'min', 'max', 'avg'] = ...,
+        factor: float = ...,
+        root: int = ...,
+    ) -> Future[list[Tensor]]:
+        """Combines the tensors of all ranks, for one of them: y[root] = x[0] ∘ … ∘ x[n − 1]."""
+    def reduce_scatter(
+        self,
+        x: Sequence[TensorLike | None],
+        y: Sequence[TensorLike | None] | None = ...,
+        *,
+        op: Literal['sum', 'prod', 'min', 'max', 'avg'] = ...,
+        factor: float = ...,
+    ) -> Future[list[Tensor]]:
+        """Combines the tensors of all ranks, and gives each rank its part of the result."""
+    def scatter(
+        self,
+        y: Sequence[TensorLike | None] | None = ...,
+        *,
+        x: Sequence[TensorLike | None] | None = ...,
+        root: int = ...,
+    ) -> Future[list[Tensor]]:
+        """Gives each rank its part of one rank's tensor."""
+
 class Dnn(Library):
     def adaptive_average_pool_backward(
         self,

@@ -63,7 +63,8 @@ def description_of(operation: Operation) -> Description:
 def is_result(field: Description) -> bool:
     """True for a tensor that is only written: left out, it is allocated."""
     writes = field.get("role_otherwise", field.get("role")) == "writes"
-    return field["kind"] == "tensor" and writes and not field.get("optional", False)
+    is_made = field["kind"] == "tensor" or field.get("per_rank", False)
+    return is_made and writes and not field.get("optional", False)
 
 
 def _default(field: Description) -> Any:
@@ -78,7 +79,15 @@ def _annotation(field: Description) -> str:
         return "TensorLike" if _default(field) is inspect.Parameter.empty else "TensorLike | None"
     if field["kind"] == "enumeration":
         return "Literal[" + ", ".join(repr(one) for one in field["enumerators"]) + "]"
+    if field["kind"] == "tensors" and field.get("per_rank"):
+        needed = _default(field) is inspect.Parameter.empty
+        return "Sequence[TensorLike | None]" + ("" if needed else " | None")
     return _TYPES.get(field["kind"], "Any")
+
+
+def _options(name: str) -> list[tuple[str, str, Any, str]]:
+    """The options of a request; one for a world has none."""
+    return [] if described(name)["for_world"] else _OPTIONS
 
 
 def _operands(fields: list[Description]) -> list[Description]:
@@ -117,7 +126,7 @@ def _signature(name: str) -> inspect.Signature:
     ]
     parameters += [
         inspect.Parameter(option, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
-        for option, kind, default, _ in _OPTIONS
+        for option, kind, default, _ in _options(name)
     ]
     return inspect.Signature(parameters, return_annotation="Future")
 
@@ -235,6 +244,8 @@ def stubs() -> str:
             lines += _method(name)
     lines += ["", "class Libraries:"]
     for library in libraries():
+        if any(described(name)["for_world"] for name in requests(library)):
+            continue  # a world has it, no device
         lines += ["    @property", f"    def {library}(self) -> {library.capitalize()}: ..."]
     # A plugin's.
     lines += ["    def __getattr__(self, name: str) -> Library: ..."]
@@ -260,6 +271,8 @@ def _answer_type(name: str) -> str:
         return "Any"
     if d["reply"] != "nothing":
         return {"scalar": "Any", "integer": "int", "real": "float"}.get(d["reply"], "bytes")
+    if any(f.get("per_rank") for f in d["fields"]):
+        return "list[Tensor]"
     written = [f for f in d["fields"] if f["kind"] == "tensor" and f["role"] != "reads"]
     optional = any(f.get("optional") or "given_where" in f for f in written)
     if not written:
@@ -274,7 +287,7 @@ def reference() -> str:
     lines = [
         "# Requests from Python",
         "",
-        "Every request is a method of `device.LIBRARY` and returns a `Future`, which can be an operand "
+        "Every request is a method of `device.LIBRARY`, or of `world.collective`, and returns a `Future`, which can be an operand "
         "of the next one. Arguments before the `*` are its operands, which may be given in this order "
         "without their names. `help(device.blas.gemm)` shows the same. Made by "
         "`./dev python --write`.",

@@ -32,6 +32,7 @@ std::vector<field_view> fields_of(const value_type& type) {
   std::vector<field_view> all;
   all.reserve(t.fields.size());
   for (std::size_t i = 0; i < t.fields.size(); ++i) {
+    if (t.details[i].of_world) continue;
     const field& f = t.fields[i];
     const auto& names = t.details[i].enumerators;
     all.push_back(
@@ -39,6 +40,7 @@ std::vector<field_view> fields_of(const value_type& type) {
          .kind = f.kind,
          .offset = f.offset,
          .may_write = f.is_tensor() && (f.role != access::read || f.otherwise != access::read),
+         .per_rank = t.is_per_rank(i),
          .enumeration_bytes = f.enumeration_bytes,
          .enumerators = {names.begin(), names.end()}});
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "wire/layout.hpp"
 #include "wire/pools.hpp"
 
 #include <troupe/request/request.hpp>
@@ -50,6 +51,14 @@ struct address_range {
 
 /// By pool number.
 using address_ranges = std::array<address_range, pool_count>;
+
+/// Precondition: below `mailbox_header::peers`.
+[[nodiscard]] inline address_range range_of_peer(const mailbox_header& in,
+                                                 std::uint32_t peer) noexcept {
+  const mailbox_header::peer_range& range = in.peer_ranges[peer];
+  return {reinterpret_cast<std::byte*>(range.base),  // NOLINT(performance-no-int-to-ptr)
+          range.bytes};
+}
 
 /// One tensor of a request, as hazards and recovery see it.
 struct operand {

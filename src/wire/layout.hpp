@@ -1,5 +1,7 @@
 #pragma once
 
+#include "wire/pools.hpp"
+
 #include <troupe/request/request.hpp>
 
 #include <atomic>
@@ -18,10 +20,15 @@
 namespace troupe::wire {
 
 /// Raised with every change of anything in this folder.
-inline constexpr std::uint32_t protocol_version = 17;
+inline constexpr std::uint32_t protocol_version = 18;
 inline constexpr std::uint64_t magic = 0x54'52'4f'55'50'45'30'31u;  // "TROUPE01"
 
 inline constexpr int max_lanes = 32;
+/// Mapped tensors use the last lanes, and the parts of requests for several devices this one. Its
+/// requests wait for other devices, so the worker never lets one of another lane wait for a thread
+/// behind them.
+inline constexpr int mapping_lanes = 8;
+inline constexpr int world_lane = max_lanes - mapping_lanes - 1;
 inline constexpr std::size_t cache_line = 64;
 inline constexpr std::size_t slot_bytes = 512;
 
@@ -143,6 +150,15 @@ struct mailbox_header {
   /// 1 if workers must write `request_stamps`. Written before the first worker starts.
   std::uint32_t traced = 0;
   alignas(cache_line) activation active;
+  /// The address ranges of peers, by pool number from `first_peer_pool` on. The program adds a
+  /// range (release) before it publishes a request that names the pool, and never changes one. So
+  /// it never reuses a pool number either.
+  std::atomic<std::uint32_t> peers{0};
+  struct peer_range {
+    std::uint64_t base = 0;
+    std::uint64_t bytes = 0;
+  };
+  peer_range peer_ranges[max_peers]{};
 };
 
 enum wait_bits : std::uint32_t {

@@ -15,7 +15,7 @@ using pool_number = std::uint8_t;
 
 inline constexpr pool_number device_pool = 0;
 inline constexpr pool_number host_pool = 1;
-/// The memory of device 0 of the system; those of devices 1 to 63 follow.
+/// The memory of a peer. Each device numbers its peers in the order in which it meets them.
 inline constexpr pool_number first_peer_pool = 2;
 inline constexpr std::size_t max_peers = 64;
 inline constexpr std::size_t pool_count = first_peer_pool + max_peers;

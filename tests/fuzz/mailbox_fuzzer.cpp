@@ -84,7 +84,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!opened) return 0;
   worker::inbox& inbox = *opened;
   static const os::mapping space = os::reserve(nullptr, 1 << 16).value();
-  const wire::address_ranges ranges{wire::address_range{space.address(), space.bytes()},
+  wire::address_ranges ranges{wire::address_range{space.address(), space.bytes()},
                                     wire::address_range{space.address(), space.bytes()}};
   inbox.begin();
   worker::job job;

@@ -1,5 +1,6 @@
 #include "random_requests.hpp"
 
+#include "random_collectives.hpp"
 #include "random_convolutions.hpp"
 #include "random_graphs.hpp"
 #include "random_modes.hpp"
@@ -381,16 +382,14 @@ class random_requests::drawing {
   std::map<std::size_t, bool> wanted_;  ///< of what is optional, by field
 };
 
-// Descriptions say nothing of programs, of modes, nor of how extents of convolutions and of sparse
-// matrices go together. Now and then one is what is drawn for any list of numbers.
+// For what descriptions do not say. Now and then one is what is drawn for any list of numbers.
 void random_requests::fill(const request_type& type, void* request) {
   fill(*type.fields, request);
   if (one_in(8)) return;
-  (void)(draw_program(type, request, random_, views_) ||
-         draw_graph(type, request, random_, views_) || draw_rnn(type, request, random_, views_) ||
-         draw_convolution(type, request, random_, views_) ||
-         draw_pooling(type, request, random_, views_) ||
-         draw_sparse(type, request, random_, views_) || draw_modes(type, request, random_, views_));
+  for (const auto draw : {draw_program, draw_graph, draw_rnn, draw_convolution, draw_pooling,
+                          draw_sparse, draw_modes, draw_collective}) {
+    if (draw(type, request, random_, views_)) return;
+  }
 }
 
 void random_requests::fill(const description_table& table, void* request) {

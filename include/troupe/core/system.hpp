@@ -16,7 +16,9 @@ class system_core;
 }
 
 class device;
+class world;
 struct device_config;
+struct world_config;
 
 /// A message that could not be delivered.
 struct dead_letter {
@@ -132,6 +134,15 @@ class TROUPE_EXPORT system {
   /// longer be restarted. Throws `failure` as above, and with `invalid_argument` if a device with
   /// this number is running, or has given up while tensors are in its memory.
   [[nodiscard]] troupe::device device(std::int32_t ordinal, const device_config& config);
+
+  /// Several devices of this system as one, each a rank by its place in the list; include
+  /// `troupe/device/world.hpp` to use it. Throws `failure`: `invalid_argument` for no device, a
+  /// device twice, or one of another system; `unsupported` for GPUs, for devices in threads of the
+  /// program, and for more than 64 devices; `out_of_memory`; `device_stopped` after the system has
+  /// shut down.
+  [[nodiscard]] troupe::world world(const std::vector<troupe::device>& devices);
+  [[nodiscard]] troupe::world world(const std::vector<troupe::device>& devices,
+                                    const world_config& config);
 
   // For the runtime and the test kit.
   explicit system(std::shared_ptr<detail::system_core> core) noexcept;

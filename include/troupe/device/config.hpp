@@ -59,7 +59,7 @@ enum class when_full : std::uint8_t {
 };
 
 /// How lanes are assigned to a device's libraries. Lanes are queues that run concurrently (streams
-/// on a GPU). A device has 24 lanes; libraries that need more share them.
+/// on a GPU). A device has 23 lanes; libraries that need more share them.
 struct lane_policy {
   enum class kind : std::uint8_t { one, per_actor, pool };
   kind what = kind::per_actor;

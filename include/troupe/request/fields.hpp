@@ -19,6 +19,7 @@ struct field_view {
   field_kind kind{};
   std::size_t offset = 0;  ///< in the request
   bool may_write = false;  ///< of a tensor: not only reads it
+  bool per_rank = false;   ///< a list that holds a tensor per rank and item; some may be null
   /// For an enumeration: the size of its type, and its enumerators in order, from 0.
   std::size_t enumeration_bytes = 0;
   std::vector<std::string_view> enumerators{};
@@ -35,7 +36,7 @@ struct field_view {
   }
 };
 
-/// The fields, in the order of the description.
+/// The fields, in the order of the description; without those of a `world_part`.
 [[nodiscard]] TROUPE_EXPORT std::vector<field_view> fields_of(const value_type& type);
 
 /// Calls `visit` for each tensor of a request, including those in lists, with the request's access

@@ -217,7 +217,9 @@ nb::handle argument_setter::set(any_request& request, const argument& to, nb::ha
       auto& list = f.in<std::vector<any_tensor>>(data);
       list.clear();
       each("a list of tensors", [&](nb::handle one) {
-        list.push_back(nb::inst_ptr<py_tensor>(tensor_from(to, one, failed))->view);
+        list.push_back(f.per_rank && one.is_none()
+                           ? any_tensor()
+                           : nb::inst_ptr<py_tensor>(tensor_from(to, one, failed))->view);
       });
       return {};
     }

@@ -11,7 +11,9 @@ namespace troupe {
 namespace {
 
 constexpr std::uint32_t mapping_lanes = device_endpoint::mapping_lanes;
-constexpr std::uint32_t library_lanes_end = wire::max_lanes - mapping_lanes;
+constexpr std::uint32_t first_mapping_lane = wire::max_lanes - mapping_lanes;
+constexpr std::uint32_t library_lanes_end = wire::world_lane;
+static_assert(mapping_lanes == wire::mapping_lanes && library_lanes_end < first_mapping_lane);
 
 // The holder of the lanes owns the name.
 device_lanes::library_lanes with_name(std::string_view library,
@@ -90,13 +92,13 @@ std::optional<std::uint8_t> device_lanes::take_for_mapping() noexcept {
     const auto free = static_cast<std::uint32_t>(std::countr_one(taken));
     if (free >= mapping_lanes) return std::nullopt;
     if (mapping_.compare_exchange_weak(taken, taken | 1u << free, std::memory_order_relaxed)) {
-      return static_cast<std::uint8_t>(library_lanes_end + free);
+      return static_cast<std::uint8_t>(first_mapping_lane + free);
     }
   }
 }
 
 void device_lanes::leave_mapping(std::uint8_t lane) noexcept {
-  mapping_.fetch_and(~(1u << (lane - library_lanes_end)), std::memory_order_relaxed);
+  mapping_.fetch_and(~(1u << (lane - first_mapping_lane)), std::memory_order_relaxed);
 }
 
 }  // namespace troupe

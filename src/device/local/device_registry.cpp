@@ -27,13 +27,6 @@ error has_shut_down() {
   return {.code = errc::device_stopped, .message = "the system has shut down"};
 }
 
-std::shared_ptr<device_registry> registry_of(system& s) {
-  auto found = std::static_pointer_cast<device_registry>(
-      s.service(device_registry::key, [] { return std::make_shared<device_registry>(); }));
-  if (!found) throw failure(has_shut_down());
-  return found;
-}
-
 // Returns the reason if a device with another configuration cannot replace this one.
 std::optional<error> keeps_its_place(local_device& there) {
   if (there.state() != device_state::stopped) {
@@ -153,6 +146,19 @@ result<std::shared_ptr<local_device>> device_registry::make_one(std::int32_t ord
   return made;
 }
 
+std::shared_ptr<device_registry> device_registry::of(system& s) {
+  auto found = std::static_pointer_cast<device_registry>(
+      s.service(key, [] { return std::make_shared<device_registry>(); }));
+  if (!found) throw failure(has_shut_down());
+  return found;
+}
+
+bool device_registry::owns(const local_device& one) {
+  const std::lock_guard lock(mutex_);
+  const auto found = devices_.find(one.ordinal());
+  return found != devices_.end() && found->second.get() == &one;
+}
+
 void device_registry::stop() noexcept {
   std::map<std::int32_t, std::shared_ptr<local_device>> devices;
   {
@@ -173,14 +179,15 @@ void device_registry::stop() noexcept {
 
 troupe::device system::device(std::int32_t ordinal) {
   return troupe::device(
-      registry_of(*this)
+      device_registry::of(*this)
           ->make(ordinal, device_config{}, *this, device_registry::if_there::take_it)
           .value());
 }
 
 troupe::device system::device(std::int32_t ordinal, const device_config& config) {
-  return troupe::device(
-      registry_of(*this)->make(ordinal, config, *this, device_registry::if_there::refuse).value());
+  return troupe::device(device_registry::of(*this)
+                            ->make(ordinal, config, *this, device_registry::if_there::refuse)
+                            .value());
 }
 
 }  // namespace troupe

@@ -32,6 +32,12 @@ class device_registry final : public system_service {
   [[nodiscard]] result<std::shared_ptr<local_device>> make(std::int32_t ordinal,
                                                            const device_config& config,
                                                            system& owner, if_there there);
+  /// The registry of a system. Throws `failure` (`device_stopped`) once that has shut down.
+  [[nodiscard]] static std::shared_ptr<device_registry> of(system& s);
+  /// False for a device of another system, and for one whose number another device has now.
+  [[nodiscard]] bool owns(const local_device& one);
+  /// Held while a request for several devices is published.
+  [[nodiscard]] const std::shared_ptr<std::mutex>& order() const noexcept { return order_; }
   void stop() noexcept override;
 
  private:
@@ -50,6 +56,7 @@ class device_registry final : public system_service {
   // Locked before `mutex_`, until a device is registered: exclusively to find a GPU that no other
   // device has, shared otherwise.
   std::shared_mutex choice_;
+  const std::shared_ptr<std::mutex> order_ = std::make_shared<std::mutex>();
   const std::shared_ptr<ending_devices> ends_ = std::make_shared<ending_devices>();
 };
 

@@ -236,9 +236,11 @@ void local_device::with_request(std::uint16_t slot, Use&& use) const {
   type.construct(type.context, at);
   const auto destroy = [&type](void* made) { type.destroy(type.context, made); };
   const std::unique_ptr<void, decltype(destroy)> request(at, destroy);
-  const wire::address_ranges ranges{
-      wire::address_range{device_memory_->base(), device_memory_->bytes()},
-      wire::address_range{host_memory_->base(), host_memory_->bytes()}};
+  wire::address_ranges ranges{wire::address_range{device_memory_->base(), device_memory_->bytes()},
+                              wire::address_range{host_memory_->base(), host_memory_->bytes()}};
+  const std::uint32_t peers = requests_->shared()->peers.load(std::memory_order_acquire);
+  for (std::uint32_t i = 0; i < peers; ++i)
+    ranges[wire::first_peer_pool + i] = wire::range_of_peer(*requests_->shared(), i);
   std::vector<wire::operand> operands;
   const auto decoded = wire::decode(type, at, requests_->sent_bytes(slot), ranges, operands);
   use(decoded ? at : nullptr);

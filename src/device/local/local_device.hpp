@@ -8,6 +8,7 @@
 #include "device/local/ending_devices.hpp"
 #include "device/local/prepared_request.hpp"
 #include "device/mailbox/mailbox.hpp"
+#include "device/mailbox/operands.hpp"
 #include "device/mailbox/valid_requests.hpp"
 #include "device/supervision/supervisor.hpp"
 #include "memory/memory_pool.hpp"
@@ -18,6 +19,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -25,11 +27,9 @@
 
 namespace troupe {
 
-class outgoing_operands;
-
 /// A device of this machine, behind which workers come and go. Owns the mailbox, the memory, the
 /// reactor and the supervisor, and joins them; sends requests.
-class local_device final : public device_endpoint {
+class local_device final : public device_endpoint, public peer_memory {
  public:
   [[nodiscard]] static result<std::shared_ptr<local_device>> create(
       std::int32_t ordinal, const device_config& config, std::shared_ptr<memory_pool> host_memory,
@@ -43,14 +43,16 @@ class local_device final : public device_endpoint {
   result<sent_request> send(const request_type& type, const void* request,
                             const request_options& options, completion&& done, manner how) override;
   void open(std::uint16_t slot) noexcept override { requests_->open(slot); }
-  /// The first phase of sending: everything that can refuse the request. A request for several
-  /// devices is prepared on all of them before it is published on any.
+  /// The first phase of sending the part of a request for several devices: everything that can
+  /// refuse it. It is prepared on all of them before it is published on any. `number` is that of
+  /// the request in its world. Its lane is `wire::world_lane`, and it has no run limit: its peers
+  /// may be late.
   ///
   /// Until it is published or dropped, freezes and thaws of this device wait. So a sender that has
   /// prepared it must not wait for another device: use `if_full::refuse`, and drop all to try
   /// again.
-  [[nodiscard]] result<prepared_request> prepare(const request_type& type, const void* request,
-                                                 const request_options& options, manner how);
+  [[nodiscard]] result<prepared_request> prepare_part(const request_type& type, const void* request,
+                                                      std::uint64_t number);
   /// The second phase: the request gets its place in the order. Cannot fail.
   sent_request publish(prepared_request&& made, completion&& done) noexcept;
   [[nodiscard]] future<bool> cancel(sent_request one) override;
@@ -68,6 +70,9 @@ class local_device final : public device_endpoint {
   [[nodiscard]] result<detail::buffer_ref> allocate(memory_space space, std::uint64_t bytes,
                                                     placement where = placement{}) override;
   [[nodiscard]] memory_pool& memory() noexcept override { return *device_memory_; }
+  [[nodiscard]] const std::shared_ptr<memory_pool>& shared_memory() const noexcept {
+    return device_memory_;
+  }
   [[nodiscard]] memory_pool& host_memory() noexcept override { return *host_memory_; }
   void await_senders() const noexcept override;
   [[nodiscard]] future<void> protect(detail::buffer_ref buffer, bool read_only) override {
@@ -81,6 +86,14 @@ class local_device final : public device_endpoint {
   }
   void leave_mapping_lane(std::uint8_t lane) noexcept override { lanes_.leave_mapping(lane); }
   void wake_worker() noexcept override { requests_->wake_worker(); }
+
+  /// Maps the memory of another device in the workers of this one, to be read, from the first call
+  /// on. It stays mapped. \errors `unsupported` beyond 63 peers
+  [[nodiscard]] result<void> map_peer(const std::shared_ptr<memory_pool>& peer);
+  [[nodiscard]] wire::pool_number number_of(const memory_pool& peer) const override;
+  /// How far the worker has come with a request.
+  enum class progress : std::uint8_t { waits, runs, has_ended };
+  [[nodiscard]] progress progress_of(sent_request one);
 
   [[nodiscard]] std::int32_t ordinal() const noexcept override { return ordinal_; }
   [[nodiscard]] const device_description& description() const noexcept override {
@@ -113,6 +126,8 @@ class local_device final : public device_endpoint {
   void stop(error reason) override { supervisor_->stop(std::move(reason)); }
   [[nodiscard]] result<void> restart() override { return supervisor_->restart(); }
 
+  [[nodiscard]] const device_config& config() const noexcept { return config_; }
+
   // For its owner and for tests.
 
   /// Sets the counter of its end. Once, before the device is shared.
@@ -138,6 +153,10 @@ class local_device final : public device_endpoint {
   [[nodiscard]] result<void> make_ready(prepared_request& made, const request_type& type,
                                         const void* request, const request_options& options,
                                         manner how);
+  void note_refusal(prepared_request& made, const request_type& type, const void* request,
+                    error& why);
+  [[nodiscard]] result<void> write_part(prepared_request& made, const request_type& type,
+                                        const void* request, std::uint64_t number);
   void note_rare(prepared_request& made, const request_type& type, const request_options& options,
                  manner how) const;
   [[nodiscard]] result<void> fill(prepared_request& made, const request_type& type,
@@ -149,7 +168,7 @@ class local_device final : public device_endpoint {
   [[nodiscard]] result<std::size_t> encode_after_others(record& r, const request_type& type,
                                                         const void* request,
                                                         std::span<std::byte> to,
-                                                        outgoing_operands& operands);
+                                                        checked_operands& operands);
   [[nodiscard]] result<void> check(const request_type& type, const void* request,
                                    std::span<const std::byte> bytes);
   [[nodiscard]] result<void> admit(std::uint16_t slot);
@@ -183,6 +202,9 @@ class local_device final : public device_endpoint {
   std::atomic<std::uint64_t> refused_{0};  // a count: relaxed
   valid_requests valid_;
   device_lanes lanes_;
+  mutable std::mutex peers_mutex_;  // guards the next one
+  // By pool number, from `first_peer_pool` on. Their workers' descriptors stay open.
+  std::vector<std::shared_ptr<memory_pool>> peers_;
 
   // Last: its thread uses everything above and ends first.
   std::unique_ptr<supervisor> supervisor_;

@@ -33,7 +33,7 @@ wire::end_mark mark_for(bool awaited, bool has_own_limit,
 
 // Writes the bytes of a request, and adds its operands to the record.
 result<std::size_t> encode(record& r, const request_type& type, const void* request,
-                           std::span<std::byte> to, outgoing_operands& operands) {
+                           std::span<std::byte> to, checked_operands& operands) {
   r.operands.clear();
   r.on_its_way.store(true, std::memory_order_seq_cst);
   return wire::encode(type, request, to, operands);
@@ -63,15 +63,6 @@ auto local_device::send(const request_type& type, const void* request,
   return sent;
 }
 
-result<prepared_request> local_device::prepare(const request_type& type, const void* request,
-                                               const request_options& options, manner how) {
-  prepared_request made;
-  if (auto ready = make_ready(made, type, request, options, how); !ready) {
-    return std::move(ready).error();
-  }
-  return made;
-}
-
 result<void> local_device::make_ready(prepared_request& made, const request_type& type,
                                       const void* request, const request_options& options,
                                       manner how) {
@@ -81,14 +72,19 @@ result<void> local_device::make_ready(prepared_request& made, const request_type
   auto filled = fill(made, type, request, options, how);
   if (filled) [[likely]]
     return filled;
-  if (made.device_ != nullptr) made.drop();
+  note_refusal(made, type, request, filled.error());
   error& why = filled.error();
+  if (made.rare_ && made.rare_->trace) made.rare_->trace->refused(why);
+  return filled;
+}
+
+void local_device::note_refusal(prepared_request& made, const request_type& type,
+                                const void* request, error& why) {
+  if (made.device_ != nullptr) made.drop();
   why.device = ordinal_;
   why.generation = supervisor_->generation();
   if (why.request.empty()) why.request = print(type, request);
   refused_.fetch_add(1, std::memory_order_relaxed);
-  if (made.rare_ && made.rare_->trace) made.rare_->trace->refused(why);
-  return filled;
 }
 
 void local_device::note_rare(prepared_request& made, const request_type& type,
@@ -205,7 +201,7 @@ void local_device::note_rare(prepared_request& made, const request_type& type,
 // and not be taken up yet.
 result<std::size_t> local_device::encode_after_others(record& r, const request_type& type,
                                                       const void* request, std::span<std::byte> to,
-                                                      outgoing_operands& operands) {
+                                                      checked_operands& operands) {
   r.on_its_way.store(false, std::memory_order_release);
   completions_->catch_up(role(*completions_));
   return encode(r, type, request, to, operands);

@@ -77,6 +77,14 @@ mailbox::mailbox(std::uint32_t capacity, os::unique_fd memory, os::mapping pages
   heap_arena_.grow(shared_->geometry.heap_bytes);
 }
 
+wire::pool_number mailbox::add_peer(std::byte* base, std::uint64_t bytes) noexcept {
+  const std::uint32_t number = shared_->peers.load(std::memory_order_relaxed);
+  if (number == wire::max_peers) return 0;
+  shared_->peer_ranges[number] = {.base = reinterpret_cast<std::uint64_t>(base), .bytes = bytes};
+  shared_->peers.store(number + 1, std::memory_order_release);
+  return static_cast<wire::pool_number>(wire::first_peer_pool + number);
+}
+
 std::optional<std::uint16_t> mailbox::take_slot() noexcept {
   std::uint64_t top = free_top_.load(std::memory_order_acquire);
   for (;;) {

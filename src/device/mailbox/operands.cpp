@@ -54,19 +54,11 @@ constexpr auto uses = [](access) { return true; };
 
 }  // namespace
 
-result<wire::operand_source::place> outgoing_operands::locate(std::string_view field,
-                                                              const any_tensor& t, access role) {
+result<wire::operand_source::place> checked_operands::locate(std::string_view field,
+                                                             const any_tensor& t, access role) {
   const detail::buffer_ref& buffer = t.buffer();
   const bool on_device = buffer && buffer->owner == &device_memory_;
-  if (!on_device && (!buffer || buffer->owner != &host_memory_)) {
-    if (buffer && static_cast<memory_pool*>(buffer->owner)->closed()) {
-      return refusal(errc::stale_buffer, field, "is stale: its device has stopped");
-    }
-    return refusal(
-        errc::foreign_buffer, field,
-        buffer ? static_cast<memory_pool*>(buffer->owner)->belongs_to_another_than(device_memory_)
-               : "is not in memory that Troupe handed out");
-  }
+  if (!on_device && (!buffer || buffer->owner != &host_memory_)) return elsewhere(field, t);
   if (on_device && device_memory_.closed()) {
     return refusal(errc::stale_buffer, field, "is stale: its device has stopped");
   }
@@ -90,8 +82,31 @@ result<wire::operand_source::place> outgoing_operands::locate(std::string_view f
   return where;
 }
 
-result<void> outgoing_operands::check_flags(std::string_view field, const kept_operand& operand,
-                                            std::uint32_t flags) {
+auto checked_operands::elsewhere(std::string_view field, const any_tensor& t) -> result<place> {
+  const detail::buffer_ref& buffer = t.buffer();
+  if (buffer && static_cast<memory_pool*>(buffer->owner)->closed()) {
+    return refusal(errc::stale_buffer, field, "is stale: its device has stopped");
+  }
+  return refusal(
+      errc::foreign_buffer, field,
+      buffer ? static_cast<memory_pool*>(buffer->owner)->belongs_to_another_than(device_memory_)
+             : "is not in memory that Troupe handed out");
+}
+
+auto part_operands::elsewhere(std::string_view field, const any_tensor& t) -> result<place> {
+  const detail::buffer_ref& buffer = t.buffer();
+  if (!buffer) return checked_operands::elsewhere(field, t);
+  const auto& owner = static_cast<const memory_pool&>(*buffer->owner);
+  const wire::pool_number pool = peers_.number_of(owner);
+  if (pool == 0 || owner.closed()) return checked_operands::elsewhere(field, t);
+  keep(buffer);
+  return place{.buffer = buffer->id,
+               .pool = pool,
+               .offset = static_cast<std::uint64_t>(t.address() - owner.base())};
+}
+
+result<void> checked_operands::check_flags(std::string_view field, const kept_operand& operand,
+                                           std::uint32_t flags) {
   if ((flags & buffer_released) != 0) {
     return refusal(errc::stale_buffer, field, "is stale: it was released");
   }

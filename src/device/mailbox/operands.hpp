@@ -10,10 +10,10 @@ namespace troupe {
 
 /// Checks the tensors of a request before it is sent, locates them, and keeps them alive in the
 /// request's record.
-class outgoing_operands final : public wire::operand_source {
+class checked_operands : public wire::operand_source {
  public:
-  outgoing_operands(const memory_pool& device_memory, memory_pool& host_memory,
-                    operand_list& kept) noexcept
+  checked_operands(const memory_pool& device_memory, memory_pool& host_memory,
+                   operand_list& kept) noexcept
       : device_memory_(device_memory), host_memory_(host_memory), kept_(kept) {}
 
   /// \errors `foreign_buffer`, `stale_buffer`, `frozen_buffer`, `tainted_buffer`, checked in this
@@ -24,6 +24,15 @@ class outgoing_operands final : public wire::operand_source {
   /// True if any operand is tainted or may become tainted.
   [[nodiscard]] bool watched() const noexcept { return watched_; }
 
+ protected:
+  ~checked_operands() = default;
+  /// A tensor in memory that is neither the device's nor the host's, or is in none.
+  [[nodiscard]] virtual result<place> elsewhere(std::string_view field, const any_tensor& t);
+  /// Only keeps the buffer alive.
+  void keep(const detail::buffer_ref& buffer) {
+    kept_.add({.buffer = buffer, .role = access::read, .where = {}});
+  }
+
  private:
   [[nodiscard]] result<void> check_flags(std::string_view field, const kept_operand& operand,
                                          std::uint32_t flags);
@@ -32,6 +41,34 @@ class outgoing_operands final : public wire::operand_source {
   memory_pool& host_memory_;
   operand_list& kept_;
   bool watched_ = false;
+};
+
+/// The memory of other devices that a device's workers have mapped. Any thread.
+class peer_memory {
+ public:
+  virtual ~peer_memory() = default;
+  /// The pool's number; 0 if it is mapped nowhere.
+  [[nodiscard]] virtual wire::pool_number number_of(const memory_pool& peer) const = 0;
+};
+
+/// The operands of a request for one device, which names no tensor of its peers.
+class outgoing_operands final : public checked_operands {
+ public:
+  using checked_operands::checked_operands;
+};
+
+/// The operands of the part of a request for several devices, which also names tensors of its
+/// peers. They are only kept alive; the parts of the peers check them.
+class part_operands final : public checked_operands {
+ public:
+  part_operands(const memory_pool& device_memory, memory_pool& host_memory, operand_list& kept,
+                const peer_memory& peers) noexcept
+      : checked_operands(device_memory, host_memory, kept), peers_(peers) {}
+
+ private:
+  [[nodiscard]] result<place> elsewhere(std::string_view field, const any_tensor& t) override;
+
+  const peer_memory& peers_;
 };
 
 /// True if a request with these operands may run again after it may have run in part: it reads

@@ -152,6 +152,13 @@ class supervisor final {
     return memory_.version(wire::device_pool);
   }
 
+  /// Counts all changes of memory so far, those of peers' included.
+  [[nodiscard]] std::uint64_t last_memory_change() const noexcept { return memory_.last_change(); }
+  /// Maps a peer's whole memory in every worker, present and future. `memory` is never closed.
+  void map_peer(wire::pool_number pool, std::uint64_t bytes, const os::unique_fd& memory) {
+    change_memory(wire::control::map, {.pool = pool, .bytes = bytes, .descriptor = memory.get()});
+  }
+
   /// Call after sending a request with a deadline: the device thread checks it then.
   void schedule_check(std::int64_t at_ns) noexcept {
     if (watch_.schedule_check(at_ns)) wake();

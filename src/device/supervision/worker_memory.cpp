@@ -18,8 +18,10 @@ worker_memory::worker_memory(const memory_pool& device_memory, const memory_pool
 }
 
 std::uint64_t worker_memory::count_change(wire::pool_number of) noexcept {
-  versions_[row_of(of)].store(++changes_, std::memory_order_release);
-  return changes_;
+  const std::uint64_t number = changes_.load(std::memory_order_relaxed) + 1;  // under the lock
+  changes_.store(number, std::memory_order_release);
+  versions_[row_of(of)].store(number, std::memory_order_release);
+  return number;
 }
 
 void worker_memory::change(const memory_change& what, worker_pair workers) {

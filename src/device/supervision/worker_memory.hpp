@@ -37,6 +37,10 @@ class worker_memory {
   [[nodiscard]] std::uint64_t version(wire::pool_number of) const noexcept {
     return versions_[row_of(of)].load(std::memory_order_acquire);
   }
+  /// The number of the last change of any pool. Any thread.
+  [[nodiscard]] std::uint64_t last_change() const noexcept {
+    return changes_.load(std::memory_order_acquire);
+  }
   /// Numbers the next change, on any thread that allocates. Precondition: it holds the lock under
   /// which it queues the change for the device thread, so that workers make changes in order.
   std::uint64_t count_change(wire::pool_number of) noexcept;
@@ -73,8 +77,9 @@ class worker_memory {
     return pool == wire::host_pool ? wire::device_pool : pool;
   }
 
-  std::uint64_t changes_ = 0;  // under the lock of `count_change`
-  // By `row_of`. Release: the change is queued, or about to be.
+  // Release: the change is queued, or about to be.
+  std::atomic<std::uint64_t> changes_{0};
+  // Likewise, by `row_of`.
   std::array<std::atomic<std::uint64_t>, wire::pool_count> versions_{};
   memory_picture picture_;
   std::vector<frozen_range> frozen_;

@@ -1,5 +1,7 @@
 #include "request/description/table.hpp"
 
+#include <troupe/request/world_part.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -150,6 +152,8 @@ void description_builder::add_enumeration(std::string_view name, std::size_t off
 void description_builder::add_group(std::string_view name, std::size_t offset,
                                     const description_table& of) {
   const relocation moved(*table_, offset);
+  const bool of_world = &of == &description_of<world_part>();
+  if (of_world) table_->part_at = offset;
   for (const type_table& t : of.types)
     table_->types.push_back(moved.of_types(of, t));
   for (std::size_t i = 0; i < of.fields.size(); ++i) {
@@ -157,6 +161,7 @@ void description_builder::add_group(std::string_view name, std::size_t offset,
     details.name = fmt::format("{}.{}", name, details.name);
     details.group =
         details.group.empty() ? std::string(name) : fmt::format("{}.{}", name, details.group);
+    details.of_world = details.of_world || of_world;
     table_->fields.push_back(moved.of_field(of, of.fields[i]));
     table_->details.push_back(std::move(details));
   }

@@ -34,8 +34,10 @@ class json_writer {
 
   [[nodiscard]] std::string fields() const {
     std::string all;
-    for (std::size_t i = 0; i < t_.fields.size(); ++i)
-      all += (i == 0 ? "\n    " : ",\n    ") + field_text(i);
+    for (std::size_t i = 0; i < t_.fields.size(); ++i) {
+      if (t_.details[i].of_world) continue;
+      all += (all.empty() ? "\n    " : ",\n    ") + field_text(i);
+    }
     return '[' + all + ']';
   }
   [[nodiscard]] std::string types() const {
@@ -85,6 +87,7 @@ class json_writer {
       }
       if (d.optional) add("optional", "true");
       if (d.in_host_memory) add("in_host_memory", "true");
+      if (t_.is_per_rank(i)) add("per_rank", "true");
     } else {
       add("default", default_text(f));
     }
@@ -147,11 +150,11 @@ std::string json_of(const request_type& type) {
   const json_writer w(t);
   return fmt::format(
       "{{\"name\": {}, \"summary\": {}, \"source\": {}, \"reply\": {},\n  \"reply_fields\": {},\n  "
-      "\"fields\": {},\n"
+      "\"for_world\": {}, \"fields\": {},\n"
       "  \"types\": {},\n  \"rules\": {}}}",
       in_quotes(type.name), in_quotes(t.summary), in_quotes(t.source), in_quotes(type.reply_name),
       type.described_reply != nullptr ? json_writer(*type.described_reply->fields).fields() : "[]",
-      w.fields(), w.types(), w.rules());
+      t.part_at.has_value(), w.fields(), w.types(), w.rules());
 }
 
 }  // namespace troupe

@@ -112,7 +112,7 @@ std::string signature_of(const request_type& type) {
   std::string written;
   for (std::size_t i = 0; i < t.fields.size(); ++i) {
     const field& f = t.fields[i];
-    if (!f.is_tensor()) continue;
+    if (!f.is_tensor() || t.details[i].of_world) continue;
     std::string& side = f.role == access::read && f.otherwise == access::read ? used : written;
     const field_details& d = t.details[i];
     side += fmt::format("{}{}{}{}", side.empty() ? "" : ", ", d.name,
@@ -142,7 +142,7 @@ std::string page_of(const request_type& type) {
       "--- "
       "|\n";
   for (std::size_t i = 0; i < t.fields.size(); ++i)
-    text += w.row(i);
+    text += t.details[i].of_world ? "" : w.row(i);
   for (const type_table& table : t.types)
     text += w.types(table);
   for (std::size_t i = 0; i < t.rules.size(); ++i)

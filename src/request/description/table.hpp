@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -58,7 +59,8 @@ struct field_details {
   std::vector<std::size_t> may_share;  ///< likewise
   bool may_repeat = false;             ///< written, and an element may have several indices
   bool in_host_memory = false;
-  int ordered_as = -1;  ///< field, a tensor, whose order of dimensions it gets if omitted
+  bool of_world = false;  ///< filled in by the world that the request is sent to, not by its user
+  int ordered_as = -1;    ///< field, a tensor, whose order of dimensions it gets if omitted
   detail::any_rule derive_forms = nullptr;  ///< of a list that is omitted
   detail::forms_caller call_forms = nullptr;
   struct bounds {
@@ -168,6 +170,8 @@ class description_table {
   std::vector<own_rule> rules;
   std::vector<group_list> lists;
   bool keeps_on_failure = false;  ///< it writes nothing where it fails
+  /// The offset of its `world_part`, if it is a request for several devices.
+  std::optional<std::size_t> part_at;
   struct kept_outcome {
     errc of{};
     int where = 0;  ///< condition
@@ -190,6 +194,10 @@ class description_table {
 
   [[nodiscard]] std::uint32_t named_by(std::uint16_t i,
                                        std::vector<std::size_t> field_details::* list) const;
+  /// True for a list of tensors that holds one per rank and item.
+  [[nodiscard]] bool is_per_rank(std::size_t i) const noexcept {
+    return part_at && fields[i].kind == field_kind::tensors && !details[i].of_world;
+  }
   /// The field at an offset. Precondition: there is one.
   [[nodiscard]] std::uint16_t field_at(std::size_t offset) const noexcept;
 };

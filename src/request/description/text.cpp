@@ -214,7 +214,7 @@ std::string print(const request_type& type, const void* request) {
   const description_table& t = *type.fields;
   std::string text(type.name);
   for (std::size_t i = 0; i < t.fields.size(); ++i) {
-    if (is_default(t, t.fields[i], request)) continue;
+    if (t.details[i].of_world || is_default(t, t.fields[i], request)) continue;
     fmt::format_to(std::back_inserter(text), " {}={}", t.details[i].name,
                    value_text(t, t.fields[i], request));
   }

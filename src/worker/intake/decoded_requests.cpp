@@ -55,8 +55,10 @@ result<void> decoded_request::decode(const operation& what, std::span<const std:
   auto decoded = wire::decode(*what.type, r, bytes, ranges, operands);
   if (decoded) decoded = what.type->validate(r);
   std::uint64_t touched = 0;
+  bool peers = false;
   for (const wire::operand& o : operands) {
     touched += o.end - o.begin;
+    peers = peers || o.pool >= wire::first_peer_pool;
     if (decoded && o.buffer >= max_buffers) {
       decoded = error{.code = errc::protocol_violation,
                       .message = fmt::format("buffer number {}", o.buffer)};
@@ -65,6 +67,10 @@ result<void> decoded_request::decode(const operation& what, std::span<const std:
   if (!decoded) {
     clear();
     return decoded;
+  }
+  // Nothing on this device writes a peer's memory.
+  if (peers) [[unlikely]] {
+    std::erase_if(operands, [](const wire::operand& o) { return o.pool >= wire::first_peer_pool; });
   }
   large = what.effort != effort::by_size || touched > large_bytes;
   repeatable = is_repeatable(operands);

@@ -90,8 +90,18 @@ bool inbox::has_more() const noexcept {
              next_ticket_);
 }
 
+// True if there are new ones.
+bool inbox::learn_peers(wire::address_ranges& ranges) noexcept {
+  const std::uint32_t peers =
+      std::min<std::uint32_t>(mailbox_->peers.load(std::memory_order_acquire), wire::max_peers);
+  const bool more = peers_ < peers;
+  for (; peers_ < peers; ++peers_)
+    ranges[wire::first_peer_pool + peers_] = wire::range_of_peer(*mailbox_, peers_);
+  return more;
+}
+
 void inbox::read(std::uint64_t entry, const operation_table& operations,
-                 const wire::address_ranges& ranges, job& to) {
+                 wire::address_ranges& ranges, job& to) {
   const std::uint16_t named = wire::ring_entry::slot_of(entry);
   const auto slot = static_cast<std::uint16_t>(named % geometry_.capacity);
   const std::uint8_t lane = wire::ring_entry::lane_of(entry);
@@ -140,9 +150,9 @@ void inbox::read(std::uint64_t entry, const operation_table& operations,
   const std::span payload = std::span(payload_).first(bytes);
   to.known = decoded_.find(*to.op, payload, ranges);
   if (to.known != nullptr) return;
-  if (auto decoded = to.own.decode(*to.op, payload, ranges); !decoded) {
-    refuse(std::move(decoded).error());
-  }
+  auto decoded = to.own.decode(*to.op, payload, ranges);
+  if (!decoded && learn_peers(ranges)) decoded = to.own.decode(*to.op, payload, ranges);
+  if (!decoded) refuse(std::move(decoded).error());
 }
 
 }  // namespace troupe::worker

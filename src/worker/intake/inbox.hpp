@@ -37,9 +37,9 @@ class inbox {
   [[nodiscard]] bool has_more() const noexcept;
 
   /// Decodes the slot of an entry. A failure becomes `to.refused`; slot and lane of the job are in
-  /// bounds whatever the entry contains.
-  void read(std::uint64_t entry, const operation_table& operations,
-            const wire::address_ranges& ranges, job& to);
+  /// bounds whatever the entry contains. Adds the ranges of new peers to `ranges`.
+  void read(std::uint64_t entry, const operation_table& operations, wire::address_ranges& ranges,
+            job& to);
   /// True if the program does not want the request in that slot to run any more.
   [[nodiscard]] bool revoked(std::uint16_t slot) const noexcept {
     return header_of(slot).revoked.load(std::memory_order_relaxed) != 0;
@@ -72,6 +72,7 @@ class inbox {
   inbox(const wire::mailbox_header* mailbox, const wire::mailbox_geometry& g) noexcept;
 
   [[nodiscard]] bool look() noexcept;
+  [[nodiscard]] bool learn_peers(wire::address_ranges& ranges) noexcept;
   void take_up(std::uint64_t entry) noexcept;
 
   [[nodiscard]] const std::byte* at(std::uint64_t offset) const noexcept {
@@ -92,6 +93,7 @@ class inbox {
   std::array<std::uint64_t, entries_per_line> ahead_{};  // read but not polled yet, from `taken_`
   std::size_t taken_ = 0;
   std::size_t found_ = 0;
+  std::uint32_t peers_ = 0;  // added to the address ranges so far
   std::vector<std::byte> payload_;
   decoded_requests decoded_;
 };

@@ -116,7 +116,9 @@ result<void> engine::map(wire::pool_number pool, std::uint64_t offset, std::uint
   if (auto whole = os::check_received(memory, bytes); !whole) return whole;
   auto reserved = os::reserve(at(pool, offset), bytes);
   if (!reserved) return std::move(reserved).error();
-  auto mapped = os::map_over(memory, bytes, os::protection::read_write, at(pool, offset));
+  const bool is_peer = pool >= wire::first_peer_pool;
+  auto mapped = os::map_over(
+      memory, bytes, is_peer ? os::protection::read : os::protection::read_write, at(pool, offset));
   // A process that an operation has forked may outlive its worker, and write after the program has
   // given the memory to another owner.
   if (mapped) mapped = os::keep_from_children(at(pool, offset), bytes);

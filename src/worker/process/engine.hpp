@@ -41,7 +41,11 @@ class engine {
   /// \errors `library_missing`; those of the accelerator and of `load_user_plugins`
   [[nodiscard]] static result<std::unique_ptr<engine>> bring_up(const config& c);
 
-  /// Maps a piece of memory at its place.
+  /// Names the address range of a peer, before any of it is mapped.
+  void add_peer(wire::pool_number pool, const wire::address_range& range) noexcept {
+    config_.ranges[pool] = range;
+  }
+  /// Maps a piece of memory at its place; that of a peer to be read only.
   [[nodiscard]] result<void> map(wire::pool_number pool, std::uint64_t offset, std::uint64_t bytes,
                                  const os::unique_fd& memory);
   [[nodiscard]] result<void> unmap(wire::pool_number pool, std::uint64_t offset,

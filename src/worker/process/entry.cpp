@@ -303,6 +303,7 @@ class worker_process {
     const auto pool = static_cast<wire::pool_number>(message.pool);
     result<void> changed;
     if (maps) {
+      if (pool >= wire::first_peer_pool) backend()->add_peer(pool, range_of_peer(pool));
       changed = backend()->map(pool, message.offset, message.bytes, descriptors[0]);
     } else if (message.kind == wire::control::unmap) {
       changed = backend()->unmap(pool, message.offset, message.bytes);
@@ -311,6 +312,14 @@ class worker_process {
     }
     if (changed) backend()->set_memory_version(message.version);
     return changed;
+  }
+
+  // Nothing if the program does not know such a peer: then no memory of it can be mapped.
+  [[nodiscard]] wire::address_range range_of_peer(wire::pool_number pool) const noexcept {
+    const auto& mailbox = *reinterpret_cast<const wire::mailbox_header*>(mailbox_.address());
+    const auto peer = static_cast<std::uint32_t>(pool - wire::first_peer_pool);
+    if (peer >= mailbox.peers.load(std::memory_order_acquire)) return {};
+    return wire::range_of_peer(mailbox, peer);
   }
 
   result<void> protect(const wire::protect_message& message) {

@@ -63,17 +63,18 @@ worker_runtime::worker_runtime(const parts& p, inbox requests, std::unique_ptr<e
                             .lost = p.lost,
                             .warm = p.warm});
   } else {
-    lanes_ =
-        std::make_unique<threaded_lanes>(threaded_lanes::parts{.requests = inbox_,
-                                                               .answers = outbox_,
-                                                               .operations = engine_->operations(),
-                                                               .ranges = engine_->ranges(),
-                                                               .bells = *p.bells,
-                                                               .worker = p.worker,
-                                                               .threads = p.lane_threads,
-                                                               .in_process = p.in_process,
-                                                               .blobs = engine_->blobs(),
-                                                               .methods = engine_->methods()});
+    lanes_ = std::make_unique<threaded_lanes>(
+        threaded_lanes::parts{.requests = inbox_,
+                              .answers = outbox_,
+                              .operations = engine_->operations(),
+                              .ranges = engine_->ranges(),
+                              .bells = *p.bells,
+                              .memory_version = &engine_->memory_version(),
+                              .worker = p.worker,
+                              .threads = p.lane_threads,
+                              .in_process = p.in_process,
+                              .blobs = engine_->blobs(),
+                              .methods = engine_->methods()});
   }
 }
 

@@ -54,7 +54,7 @@ class stream_lanes final : public lane_runner {
     inbox& requests;
     outbox& answers;
     const operation_table& operations;
-    const wire::address_ranges& ranges;
+    wire::address_ranges ranges;
     const std::atomic<std::uint64_t>& memory_version;
     accelerator& device;
     std::vector<std::unique_ptr<accelerator_lane>> lanes{};  ///< the first ones, ready

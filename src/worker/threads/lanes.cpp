@@ -22,6 +22,11 @@ constexpr clock::duration reader_spins = 50us;
 // The completions of this many consecutive short requests are announced to sleepers together.
 constexpr int most_unannounced = 16;
 
+// How often a thread looks at jobs that wait for something without a bell.
+constexpr clock::duration until_looked_again = 500us;
+
+constexpr std::uint32_t part_lane = 1u << wire::world_lane;
+
 // In pauses of the processor, some 50 to 80 ns each.
 constexpr int longest_pause = 4;
 
@@ -70,6 +75,8 @@ void threaded_lanes::stop() noexcept {
   parts_.bells.request.fetch_add(1, std::memory_order_release);
   os::futex_wake(parts_.bells.request, parts_.threads, os::sharing::processes);
   threads_.clear();
+  ring_part_thread();
+  part_thread_ = {};
 }
 
 void threaded_lanes::run_thread() noexcept {
@@ -82,6 +89,33 @@ void threaded_lanes::run_thread() noexcept {
       sleep_until_rung();
     }
   }
+}
+
+void threaded_lanes::run_parts() noexcept {
+  while (!stopping_.load(std::memory_order_acquire)) {
+    const std::uint32_t seen = part_bell_.load(std::memory_order_acquire);
+    job* ready = nullptr;
+    bool waits = false;
+    {
+      const std::lock_guard lock(mutex_);
+      ready = take_ready_locked(part_lane);
+      waits = (waiting_lanes_ & part_lane) != 0;
+    }
+    if (ready != nullptr) {
+      run_and_finish(*ready);
+      continue;
+    }
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    announce_idle();
+    os::futex_wait(part_bell_, seen,
+                   waits ? clock::now() + until_looked_again : clock::time_point::max(),
+                   os::sharing::program);
+  }
+}
+
+void threaded_lanes::ring_part_thread() noexcept {
+  part_bell_.fetch_add(1, std::memory_order_release);
+  os::futex_wake(part_bell_, 1, os::sharing::program);
 }
 
 bool threaded_lanes::take_role() noexcept {
@@ -101,16 +135,8 @@ void threaded_lanes::sleep_until_rung() noexcept {
   const std::uint32_t seen = parts_.bells.request.load(std::memory_order_acquire);
   if (stopping_.load(std::memory_order_acquire)) return;
   if (left_unread() || let_go()) return;
-  // Nothing to read, nothing to run. A thread that ends the last request while another still reads
-  // leaves this announcement to that one. Both fence before it, so at least one of the two sees the
-  // other.
-  if (queued_.load(std::memory_order_acquire) == 0 &&
-      parts_.bells.worker_sleeps.load(std::memory_order_relaxed) != 0 &&
-      parts_.requests.activated(parts_.worker)) {
-    parts_.answers.idle();
-  }
+  announce_idle();
   // No bell rings when something is prepared.
-  constexpr clock::duration until_looked_again = 500us;
   bool prepares = false;
   if (queued_.load(std::memory_order_acquire) != 0) {
     const std::lock_guard lock(mutex_);
@@ -121,13 +147,25 @@ void threaded_lanes::sleep_until_rung() noexcept {
                  os::sharing::processes);
 }
 
+// Nothing to read, nothing to run. A thread that ends the last request while another still reads
+// leaves this announcement to that one. Both fence before it, so at least one of the two sees the
+// other.
+void threaded_lanes::announce_idle() noexcept {
+  if (queued_.load(std::memory_order_acquire) == 0 &&
+      parts_.bells.worker_sleeps.load(std::memory_order_relaxed) != 0 &&
+      parts_.requests.activated(parts_.worker)) {
+    parts_.answers.idle();
+  }
+}
+
 // True if something can start now, because the program released it or a request ended, and the ring
 // for it came after this thread looked for work and before it read the bell.
 bool threaded_lanes::let_go() noexcept {
   if (queued_.load(std::memory_order_acquire) == 0) return false;
   const std::lock_guard lock(mutex_);
   prepares_ = false;
-  for (std::uint32_t open = waiting_lanes_ & ~running_lanes_; open != 0; open &= open - 1) {
+  for (std::uint32_t open = waiting_lanes_ & ~running_lanes_ & ~part_lane; open != 0;
+       open &= open - 1) {
     if (may_start(*queues_[static_cast<std::size_t>(std::countr_zero(open))].front())) return true;
   }
   return false;
@@ -198,7 +236,13 @@ bool threaded_lanes::read_for_a_while() {
       queued_.fetch_add(1, std::memory_order_release);
       queues_[j.lane].push_back(&j);
       waiting_lanes_ |= 1u << j.lane;
-      ready = take_ready_locked();
+      ready = take_ready_locked(~part_lane);
+    }
+    if (j.lane == wire::world_lane) {
+      if (!part_thread_.joinable()) {
+        part_thread_ = start_lane_thread(parts_.in_process, [this] { run_parts(); });
+      }
+      ring_part_thread();
     }
     if (ready != nullptr) {
       give_up_role();
@@ -228,12 +272,12 @@ job& threaded_lanes::admit(std::uint64_t entry) {
 job* threaded_lanes::take_ready() {
   if (queued_.load(std::memory_order_acquire) == 0) return nullptr;
   const std::lock_guard lock(mutex_);
-  return take_ready_locked();
+  return take_ready_locked(~part_lane);
 }
 
-job* threaded_lanes::take_ready_locked() {
+job* threaded_lanes::take_ready_locked(std::uint32_t among) {
   static_assert(wire::max_lanes == 32, "a bit of a word each");
-  std::uint32_t open = std::rotr(waiting_lanes_ & ~running_lanes_, first_lane_);
+  std::uint32_t open = std::rotr(waiting_lanes_ & ~running_lanes_ & among, first_lane_);
   for (; open != 0; open &= open - 1) {
     const int lane = (std::countr_zero(open) + first_lane_) % wire::max_lanes;
     std::deque<job*>& queue = queues_[static_cast<std::size_t>(lane)];
@@ -259,6 +303,12 @@ bool threaded_lanes::may_start(job& j) noexcept {
   if (alone_runs_ || (next_alone_ != nullptr && next_alone_ != &j) || !hazards_over(j)) {
     return false;
   }
+  // Only parts name memory that is mapped late.
+  if (j.lane == wire::world_lane && parts_.memory_version != nullptr &&
+      parts_.memory_version->load(std::memory_order_acquire) <
+          parts_.requests.memory_version(j.slot)) {
+    return false;
+  }
   if (j.held == wire::hold::until_opened && parts_.requests.closed(j.slot)) return false;
   if (j.asks_when() && !j.op->ready(j.what().request.get())) return false;
   if (running_lanes_ == 0 || !parts_.requests.alone(j.slot)) return true;
@@ -278,25 +328,28 @@ bool threaded_lanes::hazards_over(const job& j) const noexcept {
 }
 
 void threaded_lanes::run_and_finish(job& first) {
+  const std::uint32_t mine = first.lane == wire::world_lane ? part_lane : ~part_lane;
   for (job* j = &first; j != nullptr;) {
     const std::uint8_t lane = j->lane;
     run(*j);
     parts_.answers.completions_seen();
     bool more = false;
+    bool part_waits = false;
     {
       const std::lock_guard lock(mutex_);
       running_lanes_ &= ~(1u << lane);
       alone_runs_ = false;
-      j = stopping_.load(std::memory_order_acquire) ? nullptr : take_ready_locked();
+      j = stopping_.load(std::memory_order_acquire) ? nullptr : take_ready_locked(mine);
       // If this completion also freed another one, another thread runs that.
-      if (j != nullptr) {
-        for (std::uint32_t open = waiting_lanes_ & ~running_lanes_; open != 0 && !more;
-             open &= open - 1) {
+      const std::uint32_t left = waiting_lanes_ & ~running_lanes_;
+      if (j != nullptr || mine == part_lane) {
+        for (std::uint32_t open = left & ~part_lane; open != 0 && !more; open &= open - 1)
           more = may_start(*queues_[static_cast<std::size_t>(__builtin_ctz(open))].front());
-        }
       }
+      part_waits = (left & part_lane) != 0 && mine != part_lane;
       queued_.fetch_sub(1, std::memory_order_release);
     }
+    if (part_waits) ring_part_thread();
     if (more) {
       parts_.bells.request.fetch_add(1, std::memory_order_release);
       os::futex_wake(parts_.bells.request, 1, os::sharing::processes);

@@ -32,6 +32,9 @@ namespace troupe::worker {
 ///    completed, and starts when the last running one has ended. A request that the reader runs
 ///    itself is alone anyway.
 ///  - A reader with nothing to read spins for a bounded time, then sleeps.
+///  - The lane of parts of requests for several devices has a thread of its own, which runs nothing
+///    else: a part waits for its peers, however few threads there are. It starts with the first
+///    part.
 ///
 /// `mutex_` guards the lanes' queues. The inbox, the hazards and the jobs being decoded belong to
 /// the role, which is an atomic flag taken with acquire and given up with release. A lane's counts
@@ -44,6 +47,8 @@ class threaded_lanes final : public lane_runner {
     const operation_table& operations;
     wire::address_ranges ranges;
     wire::doorbells& bells;
+    /// The changes of memory made so far. Null: all.
+    const std::atomic<std::uint64_t>* memory_version = nullptr;
     std::uint64_t worker = 0;  ///< this worker's number
     int threads = 2;
     bool in_process = true;  ///< a process of its own: keeps crash reports
@@ -63,6 +68,8 @@ class threaded_lanes final : public lane_runner {
   struct lane_state;
 
   void run_thread() noexcept;
+  void run_parts() noexcept;
+  void ring_part_thread() noexcept;
   bool read_for_a_while();
   void give_up_role() noexcept;
   void sleep_until_rung() noexcept;
@@ -71,7 +78,8 @@ class threaded_lanes final : public lane_runner {
   [[nodiscard]] bool take_role() noexcept;
   [[nodiscard]] job& admit(std::uint64_t entry);
   [[nodiscard]] job* take_ready();
-  [[nodiscard]] job* take_ready_locked();
+  [[nodiscard]] job* take_ready_locked(std::uint32_t among);
+  void announce_idle() noexcept;
   [[nodiscard]] bool may_start(job& j) noexcept;
   [[nodiscard]] bool hazards_over(const job& j) const noexcept;
   void run_and_finish(job& j);
@@ -110,6 +118,9 @@ class threaded_lanes final : public lane_runner {
   std::atomic<std::uint32_t> queued_{0};
 
   std::vector<std::jthread> threads_;
+  std::atomic<std::uint32_t> part_bell_{
+      0};                     // the thread of parts sleeps on it; raised with release
+  std::jthread part_thread_;  // started with the role
 };
 
 }  // namespace troupe::worker

@@ -99,7 +99,7 @@ bool simulated_worker::hazards_over(const worker::job& j) const {
 std::vector<int> simulated_worker::running() const {
   std::vector<int> all;
   if (stands_still_) return all;
-  for (int lane = 0; lane < lanes; ++lane) {
+  for (int lane = 0; lane < wire::max_lanes; ++lane) {
     const lane_state& l = lanes_[static_cast<std::size_t>(lane)];
     if (!l.given.empty() && hazards_over(*l.given.front().what)) all.push_back(lane);
   }
@@ -127,7 +127,7 @@ bool simulated_worker::may_begin(const lane_state& lane) const {
 
 std::vector<int> simulated_worker::could_begin() const {
   std::vector<int> all;
-  for (int lane = 0; lane < lanes; ++lane) {
+  for (int lane = 0; lane < wire::max_lanes; ++lane) {
     if (may_begin(lanes_[static_cast<std::size_t>(lane)])) all.push_back(lane);
   }
   return all;

@@ -102,7 +102,7 @@ class simulated_worker final : public incarnation {
   worker::hazard_tracker::completed_counts completed_{};
   worker::hazard_tracker hazards_{completed_};
   std::vector<std::unique_ptr<worker::job>> jobs_;  // by slot
-  std::array<lane_state, lanes> lanes_;
+  std::array<lane_state, wire::max_lanes> lanes_;
   bool has_queues_;
   bool begun_ = false;
   bool killed_ = false;

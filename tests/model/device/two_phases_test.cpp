@@ -42,15 +42,14 @@ class device_of_several {
   }
 
   [[nodiscard]] result<prepared_request> prepare(const use& request) {
-    return core->prepare(request_type_of<use>(), &request, {},
-                         {.lane = 0, .full = device_endpoint::if_full::refuse});
+    return core->prepare_part(request_type_of<use>(), &request, 1);
   }
   /// Takes up requests, and completes the first one.
   void work() {
     while (environment_.serving()->takes_up()) {
     }
-    environment_.serving()->begins(0);
-    environment_.serving()->completes(0, errc{});
+    environment_.serving()->begins(wire::world_lane);
+    environment_.serving()->completes(wire::world_lane, errc{});
     core->supervision().take_turn();
   }
   [[nodiscard]] bool has_work() { return environment_.serving()->takes_up(); }
@@ -132,30 +131,12 @@ TEST_F(TwoDevices, ADroppedRequestKeepsNoBuffer) {
   EXPECT_EQ(first_.core->statistics().buffers, before);
 }
 
-TEST_F(DeviceTurns, ARequestOnTrialThatIsDroppedMayBeTriedAgain) {
-  make({.standby = false, .backoff = {.initial = 0ms}, .quarantine = 1s});
-  const use bad{.number = 7};
-  for (int i = 0; i < 2; ++i)
-    have_it_crash(bad);
-  environment_.time += 1s;
-  {
-    const auto tried = core_->prepare(request_type_of<use>(), &bad, {}, {.lane = 0});
-    EXPECT_TRUE(tried);
-    send(1, {}, bad);
-    EXPECT_EQ(answer_of(1), errc::poisonous) << "while another one is on trial";
-  }
-  send(0, {}, bad);
-  have_it_end_well(0);
-  EXPECT_EQ(answer_of(0), errc{});
-}
-
-// A request on a tainted buffer is announced only when it is published.
 TEST_F(DeviceTurns, ADroppedOverwriteDefinesNothing) {
   make({.standby = false, .backoff = {.initial = 0ms}});
   have_it_crash({.number = 1, .writes = {buffer_}});
   const use overwrite{.number = 2, .writes = {buffer_}};
   {
-    EXPECT_TRUE(core_->prepare(request_type_of<use>(), &overwrite, {}, {.lane = 0}));
+    EXPECT_TRUE(core_->prepare_part(request_type_of<use>(), &overwrite, 1));
   }
   send(1, {}, {.number = 3, .reads = {buffer_}});
   EXPECT_EQ(answer_of(1), errc::tainted_buffer);

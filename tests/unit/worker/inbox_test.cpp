@@ -20,7 +20,7 @@ class WorkerInbox : public testing::Test {
   }
   /// Reads an entry and answers why it was refused, if it was.
   std::optional<error> read(worker::inbox& from, std::uint64_t entry) {
-    from.read(entry, stage_.operations, stage_.ranges(), job_);
+    from.read(entry, stage_.operations, ranges_, job_);
     return job_.refused;
   }
   std::int64_t number() const {
@@ -28,6 +28,7 @@ class WorkerInbox : public testing::Test {
   }
 
   stage stage_;
+  wire::address_ranges ranges_ = stage_.ranges();
   worker::job job_;
   std::uint64_t sent_ = 0;
 };
@@ -193,7 +194,7 @@ TEST_F(WorkerInbox, WhatRunsIsNotForgottenForAnother) {
   };
   worker::job running;
   for (int i = 0; i < 2; ++i)
-    inbox.read(send(993), stage_.operations, stage_.ranges(), running);
+    inbox.read(send(993), stage_.operations, ranges_, running);
   ASSERT_NE(running.known, nullptr);
   for (std::int64_t number = 1; number < 900; ++number) {
     for (int i = 0; i < 2; ++i) {

@@ -53,11 +53,13 @@ class mapped_tensors_in_flight {
 
 /// For the judge. `known`: its lane's mark is valid, so it is known which requests have run.
 [[nodiscard]] inline request_at_loss at_loss(const record& r, bool known) {
+  const bool is_part = r.lane == wire::world_lane;
   return {.ticket = r.ticket,
           .started = r.losses.started,
           .called = r.losses.called,
           .answered = r.answered(),
-          .retry_safe = known && safe_to_repeat(r.operands),
+          .retry_safe = known && (is_part || safe_to_repeat(r.operands)),
+          .waits_for_peers = is_part,
           .kills = r.losses.kills,
           .outside_kills = r.losses.outside_kills};
 }

@@ -5,7 +5,17 @@
 namespace troupe {
 namespace {
 
-bool is_suspect(const request_at_loss& r) noexcept { return r.started || r.called; }
+bool has_run(const request_at_loss& r) noexcept { return r.started || r.called; }
+
+// Whether each request may be to blame.
+std::vector<bool> suspects(std::span<const request_at_loss> requests) {
+  const bool others = std::ranges::any_of(
+      requests, [](const request_at_loss& r) { return has_run(r) && !r.waits_for_peers; });
+  std::vector<bool> found;
+  for (const request_at_loss& r : requests)
+    found.push_back(has_run(r) && !(others && r.waits_for_peers));
+  return found;
+}
 
 }  // namespace
 
@@ -17,23 +27,26 @@ bool is_permanent(errc code) noexcept {
 std::vector<verdict> judge(const loss& what, std::span<const request_at_loss> requests) {
   const auto named = std::ranges::find_if(
       requests, [&](const request_at_loss& r) { return r.ticket == what.culprit_ticket; });
+  const std::vector<bool> suspected = suspects(requests);
   std::optional<std::uint64_t> culprit;
   if (named != requests.end()) {
     culprit = named->ticket;
   } else if (!what.from_outside && !what.doubtful && !what.culprit_known &&
-             std::ranges::count_if(requests, is_suspect) == 1) {
+             std::ranges::count(suspected, true) == 1) {
     // The worker ended by itself, and only one request can have caused that.
-    culprit = std::ranges::find_if(requests, is_suspect)->ticket;
+    const auto place = std::ranges::find(suspected, true) - suspected.begin();
+    culprit = requests[static_cast<std::size_t>(place)].ticket;
   }
 
   std::vector<verdict> verdicts;
   verdicts.reserve(requests.size());
-  for (const request_at_loss& r : requests) {
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    const request_at_loss& r = requests[i];
     if (r.ticket == culprit) {
       verdicts.push_back(verdict::culprit);
     } else if (!r.started && r.answered) {
       verdicts.push_back(verdict::forget);
-    } else if (is_suspect(r) && !culprit && !what.culprit_known && !what.from_outside &&
+    } else if (suspected[i] && !culprit && !what.culprit_known && !what.from_outside &&
                r.kills + 1 >= poisonous_kills) {
       verdicts.push_back(verdict::poisonous);
     } else if (r.started && what.from_outside && !r.answered &&
@@ -57,13 +70,14 @@ std::optional<std::vector<std::uint64_t>> suspects_of(const loss& what,
                                                       std::span<const request_at_loss> requests,
                                                       std::span<const verdict> verdicts) {
   if (what.culprit_known) return std::nullopt;
-  std::vector<std::uint64_t> suspects;
+  const std::vector<bool> suspected = suspects(requests);
+  std::vector<std::uint64_t> tickets;
   for (std::size_t i = 0; i < requests.size(); ++i) {
-    if (!requests[i].started) continue;
+    if (!requests[i].started || !suspected[i]) continue;
     if (verdicts[i] != verdict::replay) return std::nullopt;
-    suspects.push_back(requests[i].ticket);
+    tickets.push_back(requests[i].ticket);
   }
-  return suspects;
+  return tickets;
 }
 
 }  // namespace troupe

@@ -62,8 +62,11 @@ struct request_at_loss {
   bool called = false;      ///< begun or not, its executor may have ended the process
   bool answered = false;    ///< expired or cancelled: its answer was given
   bool retry_safe = false;  ///< reads nothing that it writes
-  int kills = 0;            ///< earlier workers lost while it was running, without a named culprit
-  int outside_kills = 0;    ///< earlier workers killed from outside while it was running
+  /// It has most likely waited for other devices when the worker was lost: a suspect only if there
+  /// is no other one.
+  bool waits_for_peers = false;
+  int kills = 0;          ///< earlier workers lost while it was running, without a named culprit
+  int outside_kills = 0;  ///< earlier workers killed from outside while it was running
 };
 
 enum class verdict : std::uint8_t {

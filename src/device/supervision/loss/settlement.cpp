@@ -179,7 +179,8 @@ std::optional<error> settlement::end_of(const role& held, verdict v, std::uint16
         if (losses.started || losses.kills > 0) cause_.leave_open();
         break;
       }
-      if ((losses.started || losses.called) && !culprit_named && !what.from_outside) {
+      if ((losses.started || losses.called) && !culprit_named && !what.from_outside &&
+          r.lane != wire::world_lane) {  // it waits for others, and is there at every loss
         ++losses.kills;
         losses.suspected_at = draining_->sign.at;
         // Run it alone next time, so that a second loss names it.

@@ -1,0 +1,7 @@
+#pragma once
+
+/// Operations of all devices of a world.
+
+#include <troupe/collective/distribution.hpp>
+#include <troupe/collective/exchange.hpp>
+#include <troupe/collective/reduction.hpp>

@@ -1,0 +1,58 @@
+"""Several devices as one."""
+
+import os
+import signal
+
+import numpy as np
+import pytest
+import troupe
+
+
+@pytest.fixture
+def world():
+    with troupe.System() as system:
+        devices = [system.device(i, backend="cpu", memory_limit_bytes=64 << 20) for i in range(2)]
+        yield system.world(devices)
+
+
+def test_adds_the_tensors_of_all_devices(world):
+    x = [d.tensor(np.full(5, d.ordinal + 1, np.float32)) for d in world.devices]
+    y = world.collective.all_reduce(x=x, op="sum").result()
+    assert [one.numpy().tolist() for one in y] == [[3.0] * 5] * 2
+    whole = world.collective.all_gather(x).result()
+    assert whole[0].numpy().tolist() == [1.0] * 5 + [2.0] * 5
+    parts = world.collective.reduce_scatter(x=whole).result()
+    assert parts[1].numpy().tolist() == [4.0] * 5
+    copies = world.collective.broadcast(x=[None, x[1]], root=1).result()
+    assert copies[0].numpy().tolist() == [2.0] * 5
+
+
+def test_writes_what_it_is_given(world):
+    x = world.tensors([3], "i32")
+    for one in x:
+        world.devices[x.index(one)].memory.fill(to=one, value=4)
+    world.collective.all_reduce(x=x, y=x).result()
+    assert x[0].numpy().tolist() == [8, 8, 8]
+    assert len(world) == 2
+
+
+def test_goes_on_after_a_worker_is_killed(world):
+    x = [d.tensor(np.ones(100_000, np.float32)) for d in world.devices]
+    for _ in range(5):
+        os.kill(world.devices[1].worker_pid, signal.SIGKILL)
+        y = world.collective.all_reduce(x=x).result()
+        assert y[0].numpy().sum() == 200_000
+
+
+def test_refuses_with_the_rule(world):
+    x = world.tensors([3])
+    with pytest.raises(troupe.errors.ForeignBuffer, match="rank 0"):
+        world.collective.all_reduce(x=[x[1], x[0]], y=x).result()
+    with pytest.raises(TypeError, match="no argument z"):
+        world.collective.all_reduce(z=x)
+    with pytest.raises(AttributeError, match="no request 'sum'"):
+        world.collective.sum(x=x)
+    with troupe.System() as system:
+        one = system.device(0, backend="cpu", memory_limit_bytes=64 << 20)
+        with pytest.raises(troupe.errors.InvalidArgument, match="a device is in a world once"):
+            system.world([one, one])

@@ -1,0 +1,108 @@
+// A device as one of several: the memory of its peers, and its parts.
+#include "device/local/local_device.hpp"
+#include "device/mailbox/operands.hpp"
+#include "wire/codec.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <span>
+#include <utility>
+
+namespace troupe {
+
+result<void> local_device::map_peer(const std::shared_ptr<memory_pool>& peer) {
+  const std::lock_guard lock(peers_mutex_);
+  if (peer == device_memory_ || std::ranges::find(peers_, peer) != peers_.end()) return {};
+  const wire::pool_number pool = requests_->add_peer(peer->base(), peer->bytes());
+  if (pool == 0) {
+    return error{.code = errc::unsupported,
+                 .message = fmt::format("device {} has had {} peers, the most that it can have",
+                                        ordinal_, wire::max_peers),
+                 .device = ordinal_};
+  }
+  peers_.push_back(peer);
+  supervisor_->map_peer(pool, peer->bytes(), peer->memory());
+  return {};
+}
+
+result<prepared_request> local_device::prepare_part(const request_type& type, const void* request,
+                                                    std::uint64_t number) {
+  prepared_request made;
+  auto written = write_part(made, type, request, number);
+  if (written) return made;
+  note_refusal(made, type, request, written.error());
+  return std::move(written).error();
+}
+
+result<void> local_device::write_part(prepared_request& made, const request_type& type,
+                                      const void* request, std::uint64_t number) {
+  if (supervisor_->gone()) return supervisor_->stop_reason();
+  if (completions_->is_copy()) return reactor::copy_error();
+  std::optional<std::uint16_t> slot;
+  const auto take_slot = [&] { return (slot = requests_->take_slot()).has_value(); };
+  if (!take_slot()) {
+    if (auto taken = await_capacity({}, if_full::refuse, take_slot); !taken) return taken;
+  }
+  made.device_ = this;
+  made.slot_ = *slot;
+  record& r = completions_->at(*slot);
+  r.renew(type, wire::world_lane);
+  r.deadline_ns = 0;
+  r.run_limit_ns = std::chrono::nanoseconds::max().count();
+  r.quarantine = record::trial::is_exempt;
+  r.taint_changes = completions_->taints().changes();  // before the operands are checked
+
+  part_operands operands(*device_memory_, *host_memory_, r.operands, *this);
+  const auto encode = [&](std::span<std::byte> to) {
+    r.operands.clear();
+    r.on_its_way.store(true, std::memory_order_seq_cst);
+    return wire::encode(type, request, to, operands);
+  };
+  std::span<std::byte> payload = requests_->payload(*slot);
+  auto bytes = encode(payload);
+  if (!bytes && bytes.error().code == errc::tainted_buffer) {
+    // An earlier request of this thread may overwrite it, and not be taken up yet.
+    r.on_its_way.store(false, std::memory_order_release);
+    completions_->catch_up(role(*completions_));
+    bytes = encode(payload);
+  }
+  if (auto valid = type.validate(request); !valid) return valid;
+  if (!bytes) return std::move(bytes).error();
+  if (*bytes > payload.size()) {
+    r.on_its_way.store(false, std::memory_order_release);
+    if (auto taken = take_heap(*slot, *bytes, {}, if_full::refuse); !taken) return taken;
+    bytes = encode(requests_->heap(*r.heap));
+    if (!bytes) return std::move(bytes).error();
+  }
+  made.is_watched_ = operands.watched();
+
+  wire::slot_header& header = requests_->header(*slot);
+  header.operation = type.id;
+  header.deadline_ns = 0;
+  header.revoked.store(0, std::memory_order_relaxed);
+  header.held.store(wire::hold::none, std::memory_order_relaxed);
+  header.payload_bytes = static_cast<std::uint32_t>(*bytes);
+  header.memory_version = supervisor_->last_memory_change();  // after the operands are checked
+  header.sequence = number;
+  return {};
+}
+
+wire::pool_number local_device::number_of(const memory_pool& peer) const {
+  const std::lock_guard lock(peers_mutex_);
+  const auto found = std::ranges::find(peers_, &peer, &std::shared_ptr<memory_pool>::get);
+  if (found == peers_.end()) return 0;
+  return static_cast<wire::pool_number>(wire::first_peer_pool + (found - peers_.begin()));
+}
+
+local_device::progress local_device::progress_of(sent_request one) {
+  const role held(*completions_);
+  completions_->poll(held);
+  const record& r = completions_->at(one.slot);
+  if (r.now == record::stage::unseen || r.ticket != one.ticket) return progress::has_ended;
+  return completions_->started(held, r.lane) < r.place ? progress::waits : progress::runs;
+}
+
+}  // namespace troupe

@@ -1,0 +1,330 @@
+#include "device/world/world_core.hpp"
+
+#include "base/short_of_memory.hpp"
+#include "core/dispatch/deferred_continuations.hpp"
+#include "request/description/table.hpp"
+#include "request/description/text.hpp"
+#include "wire/world_bells.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <new>
+#include <string_view>
+#include <utility>
+
+namespace troupe {
+namespace {
+
+constexpr std::int64_t staging_slots = 4;
+constexpr std::int64_t slot_alignment = 64;
+constexpr std::int64_t least_staging_bytes = std::int64_t{16} << 10;
+
+error invalid(std::string message) {
+  return {.code = errc::invalid_argument, .message = std::move(message)};
+}
+
+std::vector<reactor*> reactors_of(const std::vector<std::shared_ptr<local_device>>& devices) {
+  std::vector<reactor*> all;
+  for (const auto& one : devices)
+    all.push_back(&one->completions());
+  return all;
+}
+
+// Whether a device can be in a world.
+result<void> can_join(local_device& one) {
+  const auto refuse = [&](std::string why) {
+    return error{.code = errc::unsupported, .message = std::move(why), .device = one.ordinal()};
+  };
+  if (one.memory().on_device()) {
+    return refuse(fmt::format("worlds are there for the CPU backend only; device {} is a GPU",
+                              one.ordinal()));
+  }
+  if (one.config().isolation == isolation::thread) {
+    return refuse(fmt::format(
+        "device {} runs in threads of the program, which cannot be ended while they wait for other "
+        "devices (device_config::isolation)",
+        one.ordinal()));
+  }
+  return {};
+}
+
+}  // namespace
+
+result<std::shared_ptr<world_core>> world_core::create(
+    std::vector<std::shared_ptr<local_device>> devices, const world_config& config,
+    std::shared_ptr<std::mutex> order) {
+  if (devices.empty()) return invalid("a world needs a device");
+  if (devices.size() > wire::max_peers) {
+    return error{.code = errc::unsupported,
+                 .message = fmt::format("a world has at most {} devices; there are {}",
+                                        wire::max_peers, devices.size())};
+  }
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    if (auto can = can_join(*devices[i]); !can) return std::move(can).error();
+    const auto again = std::find(devices.begin(), devices.begin() + std::ptrdiff_t(i), devices[i]);
+    if (again != devices.begin() + std::ptrdiff_t(i)) {
+      return invalid(fmt::format("a device is in a world once; device {} is rank {} and rank {}",
+                                 devices[i]->ordinal(), again - devices.begin(), i));
+    }
+  }
+  if (config.staging_bytes < least_staging_bytes) {
+    return invalid(fmt::format("world_config::staging_bytes must be at least {}; it is {}",
+                               least_staging_bytes, config.staging_bytes));
+  }
+  std::shared_ptr<world_core> made(new world_core(std::move(devices), config, std::move(order)));
+  if (auto allocated = made->allocate_words(); !allocated) return std::move(allocated).error();
+  if (auto mapped = made->map_all(); !mapped) return std::move(mapped).error();
+  return made;
+}
+
+world_core::world_core(std::vector<std::shared_ptr<local_device>> devices,
+                       const world_config& config, std::shared_ptr<std::mutex> order)
+    : devices_(std::move(devices)),
+      config_(config),
+      order_(std::move(order)),
+      driver_(new world_driver(reactors_of(devices_))) {}
+
+world_core::~world_core() = default;
+
+result<void> world_core::allocate_words() {
+  const auto allocate = [&](std::int64_t bytes) -> result<any_tensor> {
+    auto buffer = devices_.front()->allocate(memory_space::host, static_cast<std::uint64_t>(bytes));
+    if (!buffer) return std::move(buffer).error();
+    return any_tensor::owned(*std::move(buffer), dtype::u8, {bytes});
+  };
+  auto page = allocate(sizeof(wire::world_page));
+  if (!page) return std::move(page).error();
+  page_ = *std::move(page);
+  ::new (page_.address()) wire::world_page();
+  const std::int64_t slot = config_.staging_bytes / staging_slots / slot_alignment * slot_alignment;
+  for (std::size_t rank = 0; rank < devices_.size(); ++rank) {
+    auto words = allocate(std::int64_t{wire::staging_offset} + staging_slots * slot);
+    if (!words) return std::move(words).error();
+    ::new (words->address()) wire::rank_words();
+    words_.push_back(*std::move(words));
+  }
+  return {};
+}
+
+result<void> world_core::map_all() {
+  for (const auto& one : devices_) {
+    for (const auto& peer : devices_) {
+      if (auto mapped = one->map_peer(peer->shared_memory()); !mapped) return mapped;
+    }
+  }
+  return {};
+}
+
+// The checks that no part can make.
+result<void> world_core::check(const request_type& type, const void* request,
+                               const request_options& options) const {
+  if (options.deadline || options.run_limit || options.stop.stop_possible()) {
+    return invalid(
+        "a request for several devices has no deadline, run limit or stop token: a part that ended "
+        "alone would keep the others waiting; use future::wait_for");
+  }
+  for (const auto& one : devices_) {
+    if (!one->gone()) continue;
+    error why = one->supervision().stop_reason();
+    why.device = one->ordinal();
+    return why;
+  }
+  const description_table& t = *type.fields;
+  const std::size_t ranks = devices_.size();
+  for (std::size_t i = 0; i < t.fields.size(); ++i) {
+    if (!t.is_per_rank(i)) continue;
+    const std::string& name = t.details[i].name;
+    const auto& all = value_at<std::vector<any_tensor>>(request, t.fields[i].offset);
+    if (all.size() % ranks != 0) {
+      return invalid(
+          fmt::format("{} must hold a tensor per rank for each item; it holds {}, and "
+                      "the world has {} ranks",
+                      name, all.size(), ranks));
+    }
+    for (std::size_t k = 0; k < all.size(); ++k) {
+      if (all[k].null() || all[k].empty()) continue;
+      const local_device& home = *devices_[k % ranks];
+      const memory_pool& wanted = *home.shared_memory();
+      const detail::buffer_ref& buffer = all[k].buffer();
+      if (buffer && buffer->owner == &wanted) continue;
+      std::string is = "is not in memory that Troupe handed out";
+      if (buffer && buffer->space == memory_space::host)
+        is = "is in host memory";
+      else if (buffer)
+        is = static_cast<memory_pool*>(buffer->owner)->belongs_to_another_than(wanted);
+      return error{.code = errc::foreign_buffer,
+                   .message = fmt::format("{}[{}] must be on device {}, which is rank {}; it {}",
+                                          name, k, home.ordinal(), k % ranks, is),
+                   .device = home.ordinal()};
+    }
+  }
+  return {};
+}
+
+result<void> world_core::send(const request_type& type, void* request, world_part& part,
+                              const request_options& options, detail::completion done) {
+  const auto refuse = [&](error why) -> result<void> {
+    if (why.request.empty()) why.request = print(type, request);
+    if (done) {
+      error copy = why;
+      done(nullptr, &copy);
+    }
+    return why;
+  };
+  part.words = words_;
+  part.page = page_;
+  if (auto good = check(type, request, options); !good) return refuse(std::move(good).error());
+  for (;;) {
+    std::unique_lock lock(*order_);
+    auto parts = prepare(type, request, part);
+    if (parts) {
+      begin(type, std::move(done));
+      publish(*std::move(parts));
+      return {};
+    }
+    lock.unlock();
+    if (!may_wait(parts.error())) return refuse(std::move(parts).error());
+    detail::deferred_continuations::mine().pause_until(std::chrono::steady_clock::now() +
+                                                       std::chrono::microseconds(50));
+  }
+}
+
+// On all devices or on none: prepared parts are dropped if a device refuses.
+result<std::vector<prepared_request>> world_core::prepare(const request_type& type,
+                                                          const void* request, world_part& part) {
+  std::vector<prepared_request> parts;
+  parts.reserve(devices_.size());
+  for (std::size_t rank = 0; rank < devices_.size(); ++rank) {
+    part.rank = static_cast<std::int64_t>(rank);
+    auto made = devices_[rank]->prepare_part(type, request, next_);
+    if (!made) return std::move(made).error();
+    parts.push_back(*std::move(made));
+  }
+  return parts;
+}
+
+bool world_core::may_wait(const error& refusal) const {
+  return refusal.code == errc::mailbox_full && std::ranges::all_of(devices_, [&](const auto& one) {
+           if (one->ordinal() != refusal.device) return true;
+           one->completions().try_poll();
+           return one->config().full == when_full::wait;
+         });
+}
+
+// With the order.
+void world_core::begin(const request_type& type, detail::completion&& done) {
+  const std::lock_guard lock(mutex_);
+  operation& made = under_way_.emplace_back();
+  made.number = next_++;
+  made.type = &type;
+  made.left = devices_.size();
+  made.has_ended.assign(devices_.size(), false);
+  made.done = std::move(done);
+}
+
+// With the order.
+void world_core::publish(std::vector<prepared_request>&& parts) {
+  const std::uint64_t number = next_ - 1;
+  std::vector<device_endpoint::sent_request> sent;
+  for (std::size_t rank = 0; rank < parts.size(); ++rank) {
+    sent.push_back(devices_[rank]->publish(
+        std::move(parts[rank]),
+        [self = shared_from_this(), number, rank](const std::byte*, const error* failure) {
+          self->part_has_ended(number, rank, failure);
+        }));
+  }
+  const std::lock_guard lock(mutex_);
+  const auto found = std::ranges::find(under_way_, number, &operation::number);
+  if (found != under_way_.end()) found->parts = std::move(sent);
+}
+
+// With the role of that rank's device.
+void world_core::part_has_ended(std::uint64_t number, std::size_t rank, const error* failure) {
+  detail::completion done;
+  std::optional<error> why;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto ended = std::ranges::find(under_way_, number, &operation::number);
+    ended->has_ended[rank] = true;
+    if (failure != nullptr && !ended->failure) {
+      ended->failure = *failure;
+      ended->failed_on = rank;
+    }
+    if (--ended->left == 0) {
+      done = std::move(ended->done);
+      if (ended->failure) why = failure_of(*ended);
+      if (why) ++failed_;
+    }
+    // Ranks on which an operation has failed wait until it is dropped, whether others do or not.
+    while (!under_way_.empty()) {
+      const operation& first = under_way_.front();
+      if (first.failure) drop(first.number);
+      if (first.left > 0) break;
+      under_way_.pop_front();
+    }
+  }
+  if (done) done(nullptr, why ? &*why : nullptr);
+}
+
+// Every earlier operation has ended on all ranks.
+void world_core::drop(std::uint64_t number) noexcept {
+  wire::world_page& words = page();
+  if (words.dropped.load(std::memory_order_relaxed) >= number) return;
+  words.dropped.store(number, std::memory_order_release);
+  for (std::size_t rank = 0; rank < devices_.size(); ++rank)
+    wire::ring(words.bells[rank]);
+}
+
+error world_core::failure_of(const operation& failed) const {
+  if (devices_.size() == 1) return *failed.failure;
+  const error& why = *failed.failure;
+  return {.code = errc::aborted,
+          .message = fmt::format("{} #{} failed on rank {}: {}", failed.type->name, failed.number,
+                                 failed.failed_on, why.message),
+          .request = why.request,
+          .device = why.device,
+          .generation = why.generation,
+          .cause = std::make_shared<const error>(why)};
+}
+
+world_health world_core::health() const {
+  world_health now;
+  std::vector<std::vector<device_endpoint::sent_request>> parts;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const operation& one : under_way_) {
+      auto& shown = now.under_way.emplace_back();
+      shown.number = one.number;
+      shown.request = one.type->name;
+      for (const bool has_ended : one.has_ended) {
+        shown.ranks.push_back(has_ended ? world_operation::progress::has_ended
+                                        : world_operation::progress::waits);
+      }
+      parts.push_back(one.parts);
+    }
+    now.failed = failed_;
+    now.operations = under_way_.empty() ? 0 : under_way_.back().number;
+  }
+  // Without the lock, which the holders of the devices' roles take.
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    for (std::size_t rank = 0; rank < parts[i].size(); ++rank) {
+      auto& shown = now.under_way[i].ranks[rank];
+      if (shown == world_operation::progress::has_ended) continue;
+      switch (devices_[rank]->progress_of(parts[i][rank])) {
+        case local_device::progress::waits:
+          break;
+        case local_device::progress::runs:
+          shown = world_operation::progress::runs;
+          break;
+        case local_device::progress::has_ended:
+          shown = world_operation::progress::has_ended;
+          break;
+      }
+    }
+  }
+  return now;
+}
+
+}  // namespace troupe

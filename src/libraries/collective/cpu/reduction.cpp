@@ -1,0 +1,187 @@
+#include "libraries/collective/cpu/direct.hpp"
+#include "libraries/collective/shared/combine.hpp"
+
+#include <troupe/collective/reduction.hpp>
+#include <troupe/plugin/static_registration.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+#include <vector>
+
+namespace troupe::cpu {
+namespace {
+
+using collective::combination;
+using collective::reduction;
+
+// Longer operations out of place read their peers' tensors, which costs another wait and saves a
+// copy. The processor's cache holds shorter ones.
+constexpr std::int64_t most_staged_bytes = std::int64_t{256} << 10;
+
+/// One operation on elements of all ranks.
+struct combining {
+  reduction op{};
+  double factor = 1.0;
+
+  /// Combines `n` elements of each source, in order.
+  void run(dtype type, std::span<const std::byte* const> from, std::byte* to,
+           std::int64_t n) const {
+    elementwise::for_element_type(type, [&]<class T>(T) { run_as<T>(from, to, n); });
+  }
+
+ private:
+  template <class T>
+  void run_as(std::span<const std::byte* const> from, std::byte* to, std::int64_t n) const {
+    using how = combination<T>;
+    using sum = typename how::sum;
+    constexpr std::int64_t stretch = 512;
+    sum sums[stretch];
+    const auto ranks = static_cast<std::int64_t>(from.size());
+    for (std::int64_t first = 0; first < n; first += stretch) {
+      const std::int64_t count = std::min(stretch, n - first);
+      for (std::size_t rank = 0; rank < from.size(); ++rank) {
+        const T* const x = reinterpret_cast<const T*>(from[rank]) + first;
+        const auto each = [&](auto combine) {
+          for (std::int64_t i = 0; i < count; ++i) {
+            const sum value = how::scaled(element(x + i), factor);
+            sums[i] = rank == 0 ? value : combine(sums[i], value);
+          }
+        };
+        switch (op) {
+          case reduction::sum:
+          case reduction::avg:
+            each(how::added);
+            break;
+          case reduction::prod:
+            each(how::multiplied);
+            break;
+          case reduction::min:
+            each(how::template chosen<false>);
+            break;
+          case reduction::max:
+            each(how::template chosen<true>);
+            break;
+        }
+      }
+      T* const y = reinterpret_cast<T*>(to) + first;
+      for (std::int64_t i = 0; i < count; ++i) {
+        y[i] = op == reduction::avg ? how::averaged(sums[i], ranks) : how::narrow(sums[i]);
+      }
+    }
+  }
+  template <class T>
+  static typename combination<T>::sum element(const T* at) noexcept {
+    if constexpr (std::same_as<T, bool>) {
+      // As a byte: memory that was set otherwise may hold more than 0 and 1, which no bool may.
+      return *reinterpret_cast<const std::byte*>(at) != std::byte{};
+    } else {
+      return combination<T>::widen(*at);
+    }
+  }
+};
+
+/// The tensors of one item, by rank.
+struct item {
+  std::span<const any_tensor> x;
+  const any_tensor* y = nullptr;  // this rank's; null if it gets none
+};
+
+std::vector<item> items_of(const std::vector<any_tensor>& x, const std::vector<any_tensor>& y,
+                           const world_part& part) {
+  const auto ranks = static_cast<std::size_t>(part.ranks());
+  std::vector<item> all;
+  for (std::size_t k = 0; k < x.size(); k += ranks) {
+    const any_tensor& mine = y[k + static_cast<std::size_t>(part.rank)];
+    all.push_back({.x = std::span(x).subspan(k, ranks), .y = mine.null() ? nullptr : &mine});
+  }
+  return all;
+}
+
+// `from`: the offset of the result's elements in each x, in bytes.
+void pull(const item& one, std::int64_t from, const combining& how) {
+  if (one.y == nullptr) return;
+  std::vector<const std::byte*> sources;
+  for (const any_tensor& x : one.x)
+    sources.push_back(x.address() + from);
+  how.run(one.y->type(), sources, one.y->address(), one.y->count());
+}
+
+template <class Steps>
+bool staged(Steps& steps, const shared_words& words, std::uint64_t operation,
+            std::span<const item> items, const combining& how) {
+  std::uint64_t number = 0;
+  for (const item& one : items) {
+    const any_tensor& mine = one.x[words.rank()];
+    const std::int64_t element = size_of(mine.type());
+    const std::int64_t longest = words.slot_bytes() / element;
+    for (std::int64_t first = 0; first < mine.count(); first += longest) {
+      const std::int64_t count = std::min(longest, mine.count() - first);
+      const std::uint64_t step = collective::step_of(operation, number++);
+      const std::uint64_t slot = collective::slot_of(step);
+      const auto stage = [&] {
+        std::memcpy(words.slot(words.rank(), slot), mine.address() + first * element,
+                    static_cast<std::size_t>(count * element));
+      };
+      const auto combine = [&] {
+        if (one.y == nullptr) return;
+        std::vector<const std::byte*> sources;
+        for (std::size_t rank = 0; rank < one.x.size(); ++rank)
+          sources.push_back(words.slot(rank, slot));
+        how.run(mine.type(), sources, one.y->address() + first * element, count);
+      };
+      if (!steps.staged(step, stage, combine)) return false;
+    }
+  }
+  return true;
+}
+
+// All ranks decide alike.
+bool is_staged(const std::vector<any_tensor>& x, const std::vector<any_tensor>& y) {
+  std::int64_t bytes = 0;
+  for (std::size_t k = 0; k < x.size(); ++k) {
+    if (!y[k].null() && y[k].address() == x[k].address()) return true;
+    bytes += x[k].count() * size_of(x[k].type());
+  }
+  return bytes <= most_staged_bytes;
+}
+
+result<void> run_whole(const std::vector<any_tensor>& x, const std::vector<any_tensor>& y,
+                       const world_part& part, const combining& how, const lane_context& lane) {
+  const std::vector<item> items = items_of(x, y, part);
+  if (is_staged(x, y)) {
+    return run_part(part, lane, [&](auto& steps, const shared_words& words) {
+      return staged(steps, words, lane.sequence(), items, how);
+    });
+  }
+  return run_direct(part, lane, [&] {
+    for (const item& one : items)
+      pull(one, 0, how);
+  });
+}
+
+result<void> run_all_reduce(const collective::all_reduce& r, lane_context& lane) {
+  return run_whole(r.x, r.y, r.part, {.op = r.op, .factor = r.factor}, lane);
+}
+
+result<void> run_reduce(const collective::reduce& r, lane_context& lane) {
+  return run_whole(r.x, r.y, r.part, {.op = r.op, .factor = r.factor}, lane);
+}
+
+result<void> run_reduce_scatter(const collective::reduce_scatter& r, lane_context& lane) {
+  return run_direct(r.part, lane, [&] {
+    for (const item& one : items_of(r.x, r.y, r.part)) {
+      const std::int64_t bytes = one.y->count() * size_of(one.y->type());
+      pull(one, r.part.rank * bytes, {.op = r.op, .factor = r.factor});
+    }
+  });
+}
+
+const plugin_operations reductions([](operation_table& table) {
+  table.add<collective::all_reduce>(run_all_reduce);
+  table.add<collective::reduce>(run_reduce);
+  table.add<collective::reduce_scatter>(run_reduce_scatter);
+});
+
+}  // namespace
+}  // namespace troupe::cpu

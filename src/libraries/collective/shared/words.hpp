@@ -1,0 +1,136 @@
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+/// The protocol by which the ranks of a world keep step, and by which a lost rank catches up.
+///
+/// The operations of a world are numbered from 1. Each rank runs its part of every operation in
+/// that order, and each part consists of steps. A step is a number that is greater than all earlier
+/// ones on every rank. Words hold steps and only grow, so anything may be repeated: a worker that
+/// replaces a lost one runs the part again, finds in the words how far it had come, and its peers,
+/// which wait meanwhile, cannot tell the difference.
+///
+/// The words of a rank lie in memory that outlives its workers:
+///
+///     own        the next step to make                        written by the rank
+///     staged     the last step whose input is staged          written by the rank
+///     start[p]   peer p has begun this step                   written by p, polled by the rank
+///     done[p]    peer p has written its output of this step   written by p, polled by the rank
+///
+/// and for the world `dropped`: the last operation that the program has given up, because the part
+/// of a rank failed. The program drops an operation once every earlier one has ended on all ranks.
+///
+/// Stores release and loads acquire, at the scope of the whole system.
+namespace troupe::collective {
+
+/// A part has fewer steps than this.
+inline constexpr unsigned step_bits = 24;
+
+[[nodiscard]] constexpr std::uint64_t step_of(std::uint64_t operation,
+                                              std::uint64_t number) noexcept {
+  return operation << step_bits | number;
+}
+[[nodiscard]] constexpr std::uint64_t operation_of(std::uint64_t step) noexcept {
+  return step >> step_bits;
+}
+
+/// The slots for staged input. Operations take turns with two pairs, and the steps of one operation
+/// with the two slots of its pair. So every peer has read a slot before it is staged anew: a slot
+/// of the same operation, because all have begun the step between; one of the operation before the
+/// last, because all have begun the last.
+inline constexpr std::uint64_t staging_slots = 4;
+
+[[nodiscard]] constexpr std::uint64_t slot_of(std::uint64_t step) noexcept {
+  return (operation_of(step) & 1) << 1 | (step & 1);
+}
+
+/// The protocol, for one rank and one block of threads. `Words` accesses the words:
+///
+///     ranks(), rank()
+///     own(), set_own(step), staged(), set_staged(step)
+///     put_start(peer, step), start_of(peer), put_done(peer, step), done_of(peer)
+///     dropped()
+///     pause()          while a condition does not hold yet
+///
+/// Functions return false if the operation was dropped: the part ends with a failure, and its
+/// output is undefined.
+template <class Words>
+class protocol {
+ public:
+  explicit protocol(Words& words) noexcept : words_(words) {}
+
+  /// Call first in each part. If an earlier operation has failed on this rank, its peers may still
+  /// be in it, or in the one before, and read what this part would overwrite. The program drops it
+  /// when they are not.
+  void begin(std::uint64_t operation) {
+    while (words_.own() < step_of(operation, 0) && words_.dropped() + 1 < operation)
+      words_.pause();
+  }
+
+  /// One step through staging: `stage` copies input into the step's slot, `combine` reads the slots
+  /// of all ranks and writes output, which may be where input was. No peer's input or output is
+  /// accessed.
+  template <class Stage, class Combine>
+  [[nodiscard]] bool staged(std::uint64_t step, Stage&& stage, Combine&& combine) {
+    if (words_.own() > step) return true;  // an earlier worker has made it
+    // Once it is staged, the input may be half overwritten.
+    if (words_.staged() < step) {
+      stage();
+      words_.set_staged(step);
+    }
+    if (!start(step)) return false;
+    combine();
+    // A peer that goes on without this operation has seen that it was dropped. So if it is not
+    // dropped now, all slots were those of this step.
+    if (is_dropped(step)) return false;
+    words_.set_own(step + 1);
+    return true;
+  }
+
+  /// A step without staging: `pull` reads the input of all ranks and writes output. Returns when
+  /// all ranks have written theirs; until then no input may change. Precondition: no output
+  /// overlaps any input.
+  template <class Pull>
+  [[nodiscard]] bool direct(std::uint64_t step, Pull&& pull) {
+    if (words_.own() <= step) {
+      if (!start(step)) return false;
+      std::forward<Pull>(pull)();
+      if (is_dropped(step)) return false;
+      words_.set_own(step + 1);
+    } else if (words_.own() > step + 1) {
+      return true;
+    }
+    for (int peer = 0; peer < words_.ranks(); ++peer)
+      words_.put_done(peer, step);
+    if (!wait(step, [this](int peer) { return words_.done_of(peer); })) return false;
+    return !is_dropped(step);  // else a peer's input may have changed early
+  }
+
+  /// Call last in each part.
+  void end(std::uint64_t operation) { words_.set_own(step_of(operation + 1, 0)); }
+
+ private:
+  [[nodiscard]] bool is_dropped(std::uint64_t step) {
+    return words_.dropped() >= operation_of(step);
+  }
+  [[nodiscard]] bool start(std::uint64_t step) {
+    for (int peer = 0; peer < words_.ranks(); ++peer)
+      words_.put_start(peer, step);
+    return wait(step, [this](int peer) { return words_.start_of(peer); });
+  }
+  template <class Read>
+  [[nodiscard]] bool wait(std::uint64_t step, Read&& read) {
+    for (int peer = 0; peer < words_.ranks(); ++peer) {
+      while (read(peer) < step) {
+        if (is_dropped(step)) return false;
+        words_.pause();
+      }
+    }
+    return true;
+  }
+
+  Words& words_;
+};
+
+}  // namespace troupe::collective

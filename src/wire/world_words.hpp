@@ -1,0 +1,39 @@
+#pragma once
+
+#include "wire/pools.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+/// The words of a world, in host memory of the program; see the protocol in
+/// `libraries/collective/shared/words.hpp`. They outlive workers.
+namespace troupe::wire {
+
+/// The words of one rank; its slots for staged input follow at `staging_offset`.
+struct rank_words {
+  /// Written by the rank itself.
+  alignas(64) std::atomic<std::uint64_t> own{0};
+  std::atomic<std::uint64_t> staged{0};
+  /// Written by the peers, polled by the rank.
+  alignas(64) std::atomic<std::uint64_t> start[max_peers]{};
+  alignas(64) std::atomic<std::uint64_t> done[max_peers]{};
+};
+inline constexpr std::size_t staging_offset = 4096;
+static_assert(sizeof(rank_words) <= staging_offset);
+
+/// The words of the whole world.
+struct world_page {
+  /// The last operation that the program has given up. Release: a rank that sees it (acquire) may
+  /// go on without that operation.
+  alignas(64) std::atomic<std::uint64_t> dropped{0};
+  /// A rank that waits for others sleeps on `rung`. It sets `asleep`, fences, and looks at its
+  /// words once more; who writes them fences and looks at `asleep`: one of the two sees the other.
+  struct bell {
+    alignas(64) std::atomic<std::uint32_t> rung{0};
+    std::atomic<std::uint32_t> asleep{0};
+  };
+  bell bells[max_peers]{};
+};
+
+}  // namespace troupe::wire

@@ -1,0 +1,113 @@
+#include "conformance/collective/small_world.hpp"
+
+namespace troupe::conformance {
+namespace {
+
+class CollectiveExchange : public testing::TestWithParam<std::size_t> {
+ protected:
+  small_world w_{GetParam()};
+  const std::size_t n_ = GetParam();
+};
+
+TEST_P(CollectiveExchange, GivesEachRankItsPartOfEveryRank) {
+  const auto n = static_cast<std::int64_t>(n_);
+  for (int t = 0; t < dtype_count; ++t) {
+    const auto type = static_cast<dtype>(t);
+    const auto large = w_.random(type, {n, 13});
+    const auto whole = w_.random(type, {n, 13});
+    const auto part = static_cast<std::size_t>(13 * size_of(type));
+    std::vector<raw> l;
+    for (std::size_t r = 0; r < n_; ++r)
+      l.push_back(w_.bytes_of(large, r));
+    w_.run(collective::all_to_all{.x = large, .y = whole}, type);
+    for (std::size_t r = 0; r < n_; ++r) {
+      for (std::size_t p = 0; p < n_; ++p)
+        EXPECT_EQ(part_of(w_.bytes_of(whole, r), p * part, part), part_of(l[p], r * part, part));
+    }
+
+    // Rank p sends p + r elements to rank r.
+    std::vector<std::int64_t> counts;
+    for (std::size_t k = 0; k < n_ * n_; ++k)
+      counts.push_back(static_cast<std::int64_t>(k / n_ + k % n_));
+    w_.run(collective::all_to_allv{.x = large, .y = whole, .counts = counts}, type);
+    const auto element = static_cast<std::size_t>(size_of(type));
+    for (std::size_t r = 0; r < n_; ++r) {
+      std::size_t at = 0;
+      for (std::size_t p = 0; p < n_; ++p) {
+        std::size_t from = 0;
+        for (std::size_t before = 0; before < r; ++before)
+          from += (p + before) * element;
+        const std::size_t count = (p + r) * element;
+        EXPECT_EQ(part_of(w_.bytes_of(whole, r), at, count), part_of(l[p], from, count));
+        at += count;
+      }
+    }
+  }
+  w_.run(collective::barrier{}, dtype::u8);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, CollectiveExchange, testing::Values(1, 2, 3));
+
+TEST(CollectiveRefusal, NamesTheTensorAndTheRule) {
+  small_world w(2);
+  const auto x = w.random(dtype::f32, {4});
+  const auto y = w.random(dtype::f32, {4});
+  using collective::all_reduce;
+  w.refuse(all_reduce{.x = {x[0]}, .y = y}, errc::invalid_argument,
+           "x must hold a tensor per rank");
+  w.refuse(all_reduce{.y = y}, errc::invalid_argument, "x must hold a tensor per rank");
+  w.refuse(all_reduce{.x = {x[1], x[0]}, .y = y}, errc::foreign_buffer,
+           "x[0] must be on device 0, which is rank 0; it belongs to device 1");
+  w.refuse(all_reduce{.x = {x[0], any_tensor()}, .y = y}, errc::invalid_argument, "x[1]");
+  const any_tensor host = w.all.rank(0).allocate_host(dtype::f32, {4}).value();
+  w.refuse(all_reduce{.x = {host, x[1]}, .y = y}, errc::foreign_buffer, "is in host memory");
+  w.refuse(all_reduce{.x = {x[0], w.random(dtype::f32, {5})[1]}, .y = y}, errc::shape_mismatch,
+           "x[1] must have the extents of the other ranks");
+  w.refuse(all_reduce{.x = {x[0], w.random(dtype::i32, {4})[1]}, .y = y}, errc::type_mismatch,
+           "x[1] must have the type of the other ranks, f32; it has i32");
+  w.refuse(all_reduce{.x = x, .y = w.random(dtype::f32, {5})}, errc::shape_mismatch, "y[0] must");
+  w.refuse(all_reduce{.x = x, .y = {x[0], y[1]}, .factor = 1.0 / 0.0}, errc::invalid_argument,
+           "factor");
+  const auto ints = w.random(dtype::i32, {4});
+  w.refuse(all_reduce{.x = ints, .y = ints, .factor = 2}, errc::invalid_argument,
+           "factor must be 1");
+  const auto pair = w.random(dtype::f32, {2, 4});
+  std::vector<any_tensor> one, shifted;
+  for (const any_tensor& t : pair) {
+    const any_tensor flat = t.reshape({8}).value();
+    one.push_back(flat.slice(0, 0, 4).value());
+    shifted.push_back(flat.slice(0, 2, 6).value());
+  }
+  w.refuse(all_reduce{.x = one, .y = shifted}, errc::aliasing, "y[0]");
+  std::vector<any_tensor> twice = y;
+  twice.insert(twice.end(), y.begin(), y.end());
+  std::vector<any_tensor> inputs = x;
+  inputs.insert(inputs.end(), one.begin(), one.end());
+  w.refuse(all_reduce{.x = inputs, .y = twice}, errc::aliasing, "y[0]");
+  w.refuse(collective::broadcast{.x = {x[0], any_tensor()}, .y = y, .root = 2},
+           errc::invalid_argument, "root must be a rank, 0 to 1; it is 2");
+  w.refuse(collective::broadcast{.x = x, .y = y}, errc::invalid_argument,
+           "x[1] must not be given: only rank 0, the root, has one");
+  w.refuse(collective::all_gather{.x = x, .y = y}, errc::shape_mismatch,
+           "y[0] must have 8 elements");
+  w.refuse(collective::all_to_allv{.x = x, .y = y, .counts = {1, 2, 3}}, errc::invalid_argument,
+           "counts must hold 2 × 2 numbers");
+  w.refuse(collective::all_to_allv{.x = x, .y = y, .counts = {1, -2, 3, 0}}, errc::invalid_argument,
+           "counts[1] must be 0");
+  w.refuse(collective::all_to_allv{.x = x, .y = y, .counts = {1, 4, 0, 0}}, errc::shape_mismatch,
+           "x[0] must have at least 5 elements");
+
+  w.all.rank(1).release(y[1]);
+  w.refuse(all_reduce{.x = x, .y = y}, errc::stale_buffer, "y is stale");
+  const auto frozen = w.random(dtype::f32, {4});
+  ASSERT_TRUE(w.all.rank(1).freeze(frozen[1]).get_result());
+  w.refuse(all_reduce{.x = x, .y = frozen}, errc::frozen_buffer, "frozen");
+  w.run(all_reduce{.x = frozen, .y = w.random(dtype::f32, {4})}, dtype::f32);
+
+  const auto alone = w.all.rank(0).ask(all_reduce{.x = x, .y = x}).get_result();
+  ASSERT_FALSE(alone);
+  EXPECT_EQ(alone.error().code, errc::unsupported);
+}
+
+}  // namespace
+}  // namespace troupe::conformance

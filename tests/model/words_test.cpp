@@ -1,0 +1,295 @@
+// The protocol of words under random schedules: ranks lose their workers at any access, all at once
+// too, and parts fail for good. Memory is sequentially consistent here, and a lost worker stores
+// nothing any more.
+#include "libraries/collective/shared/words.hpp"
+
+#include "schedules.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <semaphore>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace troupe::model {
+namespace {
+
+using collective::protocol;
+using collective::slot_of;
+using collective::staging_slots;
+using collective::step_of;
+
+constexpr std::uint64_t operations = 8;
+constexpr std::size_t chunk = 2;  // elements
+
+enum class mutant : std::uint8_t { none, no_done_barrier, staged_again, dropped_early, no_begin };
+
+enum class kind : std::uint8_t { staged, staged_in_place, direct };
+
+using numbers = std::vector<std::uint64_t>;
+
+struct rank_state {
+  std::uint64_t own = 0, staged = 0;
+  std::vector<std::uint64_t> start, done;
+  std::array<numbers, staging_slots> slots;
+  std::array<numbers, operations + 1> x, y;
+  enum class part : std::uint8_t { waits, ended, failed };
+  std::array<part, operations + 1> parts{};
+};
+
+struct killed {};
+struct given_up {};
+
+class world {
+ public:
+  world(std::uint64_t seed, mutant which, bool with_drops)
+      : random_(seed), mutant_(which), drops_(with_drops), ranks_(2 + random_() % 3) {
+    for (std::uint64_t n = 1; n <= operations; ++n) {
+      kinds_[n] = static_cast<kind>(random_() % 3);
+      chunks_[n] = kinds_[n] == kind::direct ? 1 : 1 + random_() % 4;
+    }
+    for (std::size_t r = 0; r < ranks_; ++r) {
+      auto& state = *states_.emplace_back(std::make_unique<rank_state>());
+      state.start.assign(ranks_, 0);
+      state.done.assign(ranks_, 0);
+      for (numbers& slot : state.slots)
+        slot.assign(chunk, 0);
+      for (std::uint64_t n = 1; n <= operations; ++n) {
+        state.x[n].resize(chunk * chunks_[n]);
+        state.y[n].assign(state.x[n].size(), 0);
+        wanted_[n].resize(state.x[n].size());
+        for (std::size_t i = 0; i < state.x[n].size(); ++i)
+          wanted_[n][i] += state.x[n][i] = 1 + random_() % 1'000'000;
+      }
+      const auto never_run = [&] { return drops_ && random_() % (4 * ranks_) == 0; };
+      for (std::uint64_t n = 1; n <= operations; ++n)
+        fails_at_[n].push_back(never_run() ? random_() % 40 : ~std::uint64_t{0});
+    }
+    kills_left_ = random_() % 7;
+  }
+
+  /// \returns what is wrong
+  std::string run() {
+    for (std::size_t r = 0; r < ranks_; ++r)
+      turns_.push_back(std::make_unique<std::binary_semaphore>(0));
+    std::vector<std::jthread> threads;
+    for (std::size_t r = 0; r < ranks_; ++r)
+      threads.emplace_back([this, r] { serve(r); });
+    constexpr int most_turns = 100'000;
+    int turns = 0;
+    for (; left_ > 0 && turns < most_turns; ++turns) {
+      std::size_t r = random_() % ranks_;
+      while (has_served_[r])
+        r = (r + 1) % ranks_;
+      if (kills_left_ > 0 && random_() % 400 == 0) {
+        --kills_left_;
+        dies_.fill(true);
+      }
+      quantum_ = random_() % 12;
+      turns_[r]->release();
+      program_.acquire();
+      drop();
+    }
+    const bool hangs = left_ > 0;
+    ends_ = true;
+    for (std::size_t r = 0; r < ranks_; ++r) {
+      if (!has_served_[r]) turns_[r]->release(), program_.acquire();
+    }
+    return hangs ? "it hangs" : wrong();
+  }
+
+ private:
+  /// The words as one rank sees them.
+  struct words {
+    world& w;
+    std::size_t me;
+
+    [[nodiscard]] int ranks() const { return static_cast<int>(w.ranks_); }
+    [[nodiscard]] std::uint64_t own() { return w.at(me).own; }
+    void set_own(std::uint64_t step) { w.at(me).own = step; }
+    [[nodiscard]] std::uint64_t staged() {
+      const std::uint64_t step = w.at(me).staged;
+      return w.mutant_ == mutant::staged_again ? 0 : step;
+    }
+    void set_staged(std::uint64_t step) { w.at(me).staged = step; }
+    void put_start(int peer, std::uint64_t step) { w.at(me, peer).start[me] = step; }
+    [[nodiscard]] std::uint64_t start_of(int peer) { return w.at(me).start[unsigned(peer)]; }
+    void put_done(int peer, std::uint64_t step) { w.at(me, peer).done[me] = step; }
+    [[nodiscard]] std::uint64_t done_of(int peer) {
+      const std::uint64_t step = w.at(me).done[unsigned(peer)];
+      return w.mutant_ == mutant::no_done_barrier ? ~std::uint64_t{0} : step;
+    }
+    [[nodiscard]] std::uint64_t dropped() { return w.access(me), w.dropped_; }
+    void pause() { w.hand_over(me); }
+  };
+
+  /// A rank's state, after a place where its worker may be lost or another rank may go on.
+  rank_state& at(std::size_t me, int of) {
+    access(me);
+    return *states_[static_cast<std::size_t>(of)];
+  }
+  rank_state& at(std::size_t me) { return at(me, static_cast<int>(me)); }
+  void access(std::size_t me) {
+    if (quantum_-- == 0) hand_over(me);
+    if (accesses_[me]++ >= fails_at_[now_[me]][me]) throw given_up();
+    const bool dies = kills_left_ > 0 && random_() % 100 == 0;
+    if (dies) --kills_left_;
+    if (dies || dies_[me]) {
+      dies_[me] = false;
+      throw killed();
+    }
+  }
+  void hand_over(std::size_t me) {
+    program_.release();
+    turns_[me]->acquire();
+    if (ends_) throw given_up();
+  }
+
+  // A rank: its device runs the parts in order, and a part again whose worker is lost.
+  void serve(std::size_t me) {
+    turns_[me]->acquire();
+    for (std::uint64_t n = 1; n <= operations && !ends_; ++n) {
+      now_[me] = n;
+      accesses_[me] = 0;
+      rank_state& mine = *states_[me];
+      for (bool again = true; again && !ends_;) {
+        try {
+          mine.parts[n] = part(me, n) ? rank_state::part::ended : rank_state::part::failed;
+          again = false;
+        } catch (const killed&) {
+          // Runs again.
+        } catch (const given_up&) {
+          mine.parts[n] = rank_state::part::failed;
+          again = false;
+        }
+      }
+      // The next request on this device may overwrite the input.
+      if (kinds_[n] != kind::staged_in_place) mine.x[n].assign(mine.x[n].size(), 7);
+    }
+    has_served_[me] = true;
+    --left_;
+    program_.release();
+  }
+
+  bool part(std::size_t me, std::uint64_t n) {
+    words mine{*this, me};
+    protocol steps(mine);
+    if (mutant_ != mutant::no_begin) steps.begin(n);
+    numbers& x = states_[me]->x[n];
+    numbers& y = kinds_[n] == kind::staged_in_place ? x : states_[me]->y[n];
+    bool good = true;
+    for (std::size_t c = 0; good && c < chunks_[n]; ++c) {
+      const std::uint64_t step = step_of(n, c);
+      if (kinds_[n] == kind::direct) {
+        good = steps.direct(step, [&] {
+          for (std::size_t i = 0; i < y.size(); ++i) {
+            std::uint64_t sum = 0;
+            for (std::size_t p = 0; p < ranks_; ++p)
+              sum += at(me, static_cast<int>(p)).x[n][i];
+            y[i] = sum;
+          }
+        });
+        continue;
+      }
+      good = steps.staged(
+          step,
+          [&] {
+            for (std::size_t i = 0; i < chunk; ++i)
+              at(me).slots[slot_of(step)][i] = x[c * chunk + i];
+          },
+          [&] {
+            for (std::size_t i = 0; i < chunk; ++i) {
+              std::uint64_t sum = 0;
+              for (std::size_t p = 0; p < ranks_; ++p)
+                sum += at(me, static_cast<int>(p)).slots[slot_of(step)][i];
+              y[c * chunk + i] = sum;
+            }
+          });
+    }
+    if (good) steps.end(n);
+    return good;
+  }
+
+  // The program: drops the first operation that has not ended, if one of its parts has failed.
+  void drop() {
+    for (std::uint64_t n = 1; n <= operations; ++n) {
+      bool failed = false, ended = true;
+      for (const auto& state : states_) {
+        failed = failed || state->parts[n] == rank_state::part::failed;
+        ended = ended && state->parts[n] != rank_state::part::waits;
+      }
+      if (failed && dropped_ < n) dropped_ = n;
+      if (!ended && mutant_ != mutant::dropped_early) return;
+    }
+  }
+
+  std::string wrong() const {
+    for (std::uint64_t n = 1; n <= operations; ++n) {
+      bool may_fail = false;
+      for (const std::uint64_t at : fails_at_[n])
+        may_fail = may_fail || at != ~std::uint64_t{0};
+      for (std::size_t r = 0; r < ranks_; ++r) {
+        const rank_state& state = *states_[r];
+        const bool ended = state.parts[n] == rank_state::part::ended;
+        if (!ended && !may_fail) return fmt::format("operation {} failed on rank {}", n, r);
+        const numbers& y = kinds_[n] == kind::staged_in_place ? state.x[n] : state.y[n];
+        if (ended && y != wanted_[n]) return fmt::format("operation {} on rank {} is wrong", n, r);
+      }
+    }
+    return {};
+  }
+
+  std::mt19937_64 random_;
+  const mutant mutant_;
+  const bool drops_;
+  const std::size_t ranks_;
+  std::array<kind, operations + 1> kinds_{};
+  std::array<std::size_t, operations + 1> chunks_{};
+  std::array<numbers, operations + 1> wanted_;
+  std::array<std::vector<std::uint64_t>, operations + 1> fails_at_;  // by rank, in accesses
+  std::vector<std::unique_ptr<rank_state>> states_;
+  std::uint64_t dropped_ = 0;
+  std::uint64_t kills_left_ = 0;
+
+  // One thread runs at a time: the program, or the rank that has its turn.
+  std::binary_semaphore program_{0};
+  std::vector<std::unique_ptr<std::binary_semaphore>> turns_;
+  std::uint64_t quantum_ = 0;
+  std::size_t left_ = ranks_;
+  bool ends_ = false;
+  std::array<bool, 4> has_served_{}, dies_{};
+  std::array<std::uint64_t, 4> now_{}, accesses_{};
+};
+
+TEST(Words, LoseNothingWhateverIsKilled) {
+  run_schedules(150,
+                [](std::uint64_t seed, bool) { return world(seed, mutant::none, false).run(); });
+}
+
+TEST(Words, FailTheOthersWherePartsFail) {
+  run_schedules(250,
+                [](std::uint64_t seed, bool) { return world(seed, mutant::none, true).run(); });
+}
+
+// The schedules are hard enough: each of these is found.
+class WordsMutant : public testing::TestWithParam<mutant> {};
+
+TEST_P(WordsMutant, IsFound) {
+  std::string wrong;
+  for (std::uint64_t seed = 1; seed <= 3000 && wrong.empty(); ++seed)
+    wrong = world(seed, GetParam(), true).run();
+  EXPECT_NE(wrong, "");
+}
+
+INSTANTIATE_TEST_SUITE_P(All, WordsMutant,
+                         testing::Values(mutant::no_done_barrier, mutant::staged_again,
+                                         mutant::dropped_early, mutant::no_begin));
+
+}  // namespace
+}  // namespace troupe::model
