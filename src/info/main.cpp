@@ -1,23 +1,17 @@
-// `troupe info`: prints the parts that this installation finds on this machine, and those missing.
+// The program `troupe`: its commands.
 
-#include "device/selection/backend_choice.hpp"
-#include "device/selection/locate.hpp"
-#include "info/driver.hpp"
-#include "info/entry.hpp"
-#include "info/limits.hpp"
-#include "info/look_up.hpp"
-#include "info/machine.hpp"
-#include "info/plugins.hpp"
+#include "info/closest_name.hpp"
+#include "info/demo.hpp"
+#include "info/report.hpp"
 #include "info/requests.hpp"
-#include "info/vendor_libraries.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <csignal>
 #include <cstdio>
-#include <cstdlib>
-#include <iterator>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -25,237 +19,109 @@ namespace troupe::info {
 namespace {
 
 constexpr const char* usage =
-    "usage: troupe info [--json]  the machine, devices, driver, plugins and libraries, and what "
-    "is\n"
-    "                             missing\n"
-    "       troupe info --limits [--json]\n"
-    "                             the cases that vendors' libraries are given, versions, and why\n"
-    "       troupe requests [--json] [LIBRARY|REQUEST]\n"
-    "                             what can be asked; of one request, all that it takes\n"
-    "       troupe requests --index  all of it as one page of Markdown\n"
-    "       troupe version        the version of Troupe\n";
+    "usage: troupe COMMAND [OPTION]...     also as: python -m troupe COMMAND [OPTION]...\n"
+    "\n"
+    "  info [--json]            the machine, devices, driver, plugins and libraries, and what is\n"
+    "                           missing\n"
+    "  info --limits [--json]   the cases that vendors' libraries are given, versions, and why\n"
+    "  requests [--json] [LIBRARY|REQUEST]\n"
+    "                           what can be asked; of one request, all that it takes\n"
+    "  requests --index         all of it as one page of Markdown\n"
+    "  demo                     matrix products go on while their worker is killed\n"
+    "  version                  the version of Troupe, as --version\n"
+    "  help                     this text, as --help after any command\n";
 
-// In one line: the failed call, in the vendor's terms, and the reason.
-std::string line_of(const error& why) {
-  std::string text;
-  if (!why.call.empty() && !why.code_name.empty()) {
-    text = fmt::format("{}: {} ({}), ", why.call, why.code_name, why.vendor_code);
+struct command_line {
+  std::vector<std::string_view> options;
+  std::vector<std::string_view> words;
+
+  [[nodiscard]] bool has(std::string_view option) const {
+    return std::ranges::find(options, option) != options.end();
   }
-  text += why.message;
-  std::ranges::replace(text, '\n', ' ');
-  return text;
+};
+
+struct command {
+  std::string_view name;
+  std::vector<std::string_view> options;
+  std::size_t most_words = 0;
+  int (*run)(const command_line&) = nullptr;
+};
+
+int show_usage(const command_line&) {
+  fmt::print("{}", usage);
+  return 0;
 }
 
-void append(std::vector<entry>& to, std::vector<entry> more) {
-  std::ranges::move(more, std::back_inserter(to));
+const std::array commands{
+    command{"info",
+            {"--json", "--limits"},
+            0,
+            [](const command_line& given) {
+              show_report(given.has("--json"), given.has("--limits"));
+              return 0;
+            }},
+    command{"requests",
+            {"--json", "--index"},
+            1,
+            [](const command_line& given) {
+              if (!given.has("--index")) {
+                return show_requests(given.words.empty() ? "" : given.words[0],
+                                     given.has("--json"));
+              }
+              show_index();
+              return 0;
+            }},
+    command{"demo", {}, 0, [](const command_line&) { return show_demo(); }},
+    command{"version", {}, 0,
+            [](const command_line&) {
+              fmt::print("{}\n", TROUPE_VERSION);
+              return 0;
+            }},
+    command{"help", {}, 1, &show_usage}};
+
+int refuse(const std::string& why) {
+  fmt::print(stderr, "troupe: {}\n`troupe help` lists the commands\n", why);
+  return 2;
 }
 
-section installation() {
-  section s{.key = "installation", .title = ""};
-  for (const char* name : {"TROUPE_BACKEND", "CUDA_VISIBLE_DEVICES"}) {
-    const char* value = std::getenv(name);
-    if (value == nullptr) continue;
-    entry one{.name = name, .text = fmt::format("\"{}\"", value)};
-    s.entries.push_back(one.fact("value", value));
+int run(std::vector<std::string_view> arguments) {
+  for (const std::string_view one : arguments) {
+    if (one == "--help" || one == "-h") return show_usage({});
   }
-  const auto file = [&](const char* name, const std::string& path, std::string_view without) {
-    const bool there = ::access(path.c_str(), X_OK) == 0;
-    entry one{.name = name, .text = path + (there ? "" : ": missing")};
-    if (!there) one.remedy = fmt::format("install Troupe anew; without it {}", without);
-    s.entries.push_back(one.fact("path", path).fact("ok", there));
-  };
-  file("worker", worker_executable({}), "only isolation::thread works");
-  file("compiler", compiler_program(), "jit::compiler compiles nothing");
-  return s;
-}
-
-section plugins_of(const std::vector<plugin>& all) {
-  section s{.key = "plugins", .title = "Plugins, in " + plugin_folder()};
-  for (const plugin& one : all)
-    append(s.entries, look_up(one.name, [&] { return std::vector{loaded(one)}; }));
-  return s;
-}
-
-// The plugins that can be loaded.
-std::vector<plugin> loadable(const std::vector<plugin>& all, const section& seen) {
-  std::vector<plugin> good;
-  for (std::size_t i = 0; i < all.size(); ++i)
-    if (seen.entries[i].text == "ok") good.push_back(all[i]);
-  return good;
-}
-
-section cpu_libraries(const std::vector<plugin>& good) {
-  section s{.key = "cpu_libraries", .title = "Libraries of the CPU backend"};
-  for (const plugin& one : good) {
-    if (!one.name.starts_with("cpu")) continue;
-    append(s.entries, look_up(one.name, [&] { return libraries_inside(one); }));
+  if (arguments.empty()) {
+    fmt::print(stderr, "{}", usage);
+    return 2;
   }
-  return s;
-}
-
-entry cuda_device(const device_description& one) {
-  // Only the opened device knows its memory and access rights.
-  const auto opened = choose_backend(
-      one.ordinal, {.backend = backend_kind::cuda, .gpu = gpu_choice::number(one.ordinal)});
-  entry e{.name = fmt::format("device {}", one.ordinal)};
-  e.fact("model", one.name).fact("architecture", one.architecture).fact("uuid", one.uuid);
-  e.fact("memory_bytes", one.memory_bytes);
-  std::string level = "free memory unknown";
-  if (opened && opened->source) {
-    if (const auto now = opened->source->level()) {
-      level = gibibytes(now->free) + " free";
-      e.fact("free_bytes", now->free);
+  const std::string_view name = arguments[0] == "--version" ? "version" : arguments[0];
+  const auto* const found = std::ranges::find(commands, name, &command::name);
+  if (found == commands.end()) {
+    return refuse(fmt::format("there is no command {}{}", name,
+                              did_you_mean(name, commands | std::views::transform(&command::name))));
+  }
+  command_line given;
+  for (const std::string_view one : std::span(arguments).subspan(1)) {
+    if (!one.starts_with("-")) {
+      given.words.push_back(one);
+    } else if (std::ranges::find(found->options, one) != found->options.end()) {
+      given.options.push_back(one);
+    } else {
+      return refuse(fmt::format("{} has no option {}{}", name, one,
+                                did_you_mean(one, found->options)));
     }
   }
-  e.text = fmt::format("{}, {}, {}, {}, {}", one.name, one.architecture,
-                       gibibytes(one.memory_bytes), level, one.uuid);
-  if (one.one_process) e.remedy = "its compute mode is exclusive: devices have no standby there";
-  if (!opened) e.remedy = line_of(opened.error());
-  return e;
-}
-
-// If there is no driver, the error already says why.
-std::vector<entry> cuda() {
-  std::vector<entry> all;
-  const auto driver = find_driver();
-  if (driver) {
-    entry e{.name = "driver",
-            .text = fmt::format("{}, for CUDA {}",
-                                driver->release.empty() ? "of unknown release" : driver->release,
-                                driver->cuda.empty() ? "of unknown version" : driver->cuda)};
-    all.push_back(e.fact("release", driver->release).fact("cuda", driver->cuda));
+  if (given.words.size() > found->most_words) {
+    return refuse(fmt::format("{} takes {} words; {} are given", name, found->most_words,
+                              given.words.size()));
   }
-  const auto found = cuda_devices();
-  if (found) {
-    for (const device_description& one : *found)
-      all.push_back(cuda_device(one));
-    if (!found->empty()) return all;
-  }
-  const std::string why = found ? "the driver shows none" : line_of(found.error());
-  entry none{.name = "no device", .text = why};
-  none.fact("problem", why);
-  if (driver) {
-    none.remedy = "if there is a GPU: nvidia-smi and CUDA_VISIBLE_DEVICES say who may see it";
-  }
-  all.push_back(std::move(none));
-  return all;
-}
-
-// If a plugin brings a vendor library along, that library is used, so load it first.
-entry vendor_library_entry(const vendor_library& one, const std::vector<plugin>& all,
-                           const std::vector<plugin>& good) {
-  const bool by_compiler = one.used_by == compiler_of_kernels;
-  const bool used = by_compiler || std::ranges::find(all, one.used_by, &plugin::name) != all.end();
-  const auto user = std::ranges::find(good, one.used_by, &plugin::name);
-  if (user != good.end()) (void)loaded(*user);
-  const vendor_finding finding = look_for(one);
-  const bool there = !finding.found.empty();
-  entry e{.name = std::string(one.name),
-          .text = fmt::format("{:<11} {:<11} {}{}", one.built_for.empty() ? "-" : one.built_for,
-                              there ? finding.found : "missing",
-                              there ? finding.path : std::string(one.soname),
-                              used ? "" : ", not used by this build")};
-  e.fact("built_for", one.built_for).fact("found", finding.found).fact("path", finding.path);
-  e.fact("used", used);
-  if (finding.problem) e.fact("problem", *finding.problem);
-  if (!used || !finding.problem) return e;
-  e.text += fmt::format("\n              {}", *finding.problem);
-  if (!there) {
-    e.remedy =
-        fmt::format("install {}, or put the folder of {} into LD_LIBRARY_PATH; until then {}",
-                    one.name, one.soname,
-                    by_compiler ? "jit::compiler looks for it in the folders of a toolkit"
-                                : fmt::format("the plugin {} is not loaded", one.used_by));
-  }
-  return e;
-}
-
-section vendor(const std::vector<plugin>& all, const std::vector<plugin>& good) {
-  section s{.key = "vendor_libraries",
-            .title = fmt::format("Vendor libraries\n  {:<11} {:<11} found", "", "built for")};
-  for (const vendor_library& one : vendor_libraries()) {
-    append(s.entries, look_up(std::string(one.name),
-                              [&] { return std::vector{vendor_library_entry(one, all, good)}; }));
-  }
-  return s;
-}
-
-entry choice() {
-  entry e{.name = "system.device(0)"};
-  const auto chosen = choose_backend(0, {});
-  if (!chosen) {
-    e.text = "cannot be had: " + line_of(chosen.error());
-    return e.fact("problem", line_of(chosen.error()));
-  }
-  if (chosen->source) {
-    e.text = "runs on CUDA: " + chosen->source->description().name;
-    return e.fact("backend", "cuda");
-  }
-  const auto cuda_too = choose_backend(0, {.backend = backend_kind::cuda});
-  e.text = fmt::format("runs on the CPU backend: {}",
-                       cuda_too ? "TROUPE_BACKEND says so" : "no CUDA device can be used");
-  return e.fact("backend", "cpu");
-}
-
-std::vector<section> everything() {
-  const std::vector<plugin> all = plugins();
-  const section seen = plugins_of(all);
-  const std::vector<plugin> good = loadable(all, seen);
-  return {installation(),
-          {.key = "machine", .title = "Machine", .entries = machine()},
-          seen,
-          cpu_libraries(good),
-          {.key = "cuda", .title = "CUDA", .entries = look_up("devices", &cuda)},
-          vendor(all, good),
-          {.key = "choice", .title = "Choice", .entries = look_up("system.device(0)", [] {
-                                                 return std::vector{choice()};
-                                               })}};
-}
-
-void show(const std::vector<section>& all) {
-  fmt::print("Troupe {}\n", TROUPE_VERSION);
-  for (const section& one : all)
-    fmt::print("{}", as_text(one));
-}
-
-void show_json(const std::vector<section>& all) {
-  fmt::print("{{\n  \"version\": \"{}\"", TROUPE_VERSION);
-  for (const section& one : all)
-    fmt::print(",\n{}", as_json(one));
-  fmt::print("\n}}\n");
+  return found->run(given);
 }
 
 }  // namespace
 }  // namespace troupe::info
 
-static int wrong_usage() {
-  fmt::print(stderr, "{}", troupe::info::usage);
-  return 2;
-}
-
 int main(int argc, char** argv) {
-  std::vector<std::string_view> arguments(argv + std::min(argc, 1), argv + argc);
-  const bool json = std::erase(arguments, "--json") == 1;
-  const std::string_view command = arguments.empty() ? "" : arguments.front();
-  if (command == "requests" && arguments.size() == 2 && arguments.back() == "--index") {
-    troupe::info::show_index();
-    return 0;
-  }
-  if (command == "requests" && arguments.size() <= 2) {
-    return troupe::info::show_requests(arguments.size() == 2 ? arguments.back() : "", json);
-  }
-  const bool limits = command == "info" && std::erase(arguments, "--limits") == 1;
-  if (arguments.size() > 1 || (json && command != "info")) return wrong_usage();
-  if (command == "info") {
-    // Look everything up before printing: a child process would print buffered text, too.
-    const auto all = limits ? std::vector{troupe::info::limits()} : troupe::info::everything();
-    json ? troupe::info::show_json(all) : troupe::info::show(all);
-  } else if (command == "version" || command == "--version") {
-    fmt::print("{}\n", TROUPE_VERSION);
-  } else if (command == "help" || command == "--help" || command == "-h") {
-    fmt::print("{}", troupe::info::usage);
-  } else {
-    return wrong_usage();
-  }
-  return 0;
+  // A reader that has enough, such as `head`, ends this program quietly. Python ignores the signal,
+  // and the programs that it becomes inherit that.
+  std::signal(SIGPIPE, SIG_DFL);
+  return troupe::info::run({argv + std::min(argc, 1), argv + argc});
 }

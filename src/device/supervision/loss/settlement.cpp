@@ -41,6 +41,7 @@ settlement::outcome settlement::take_over(std::unique_ptr<incarnation>&& worker,
   }
   draining_->costs_budget = !left.explained;
   left.refunds = std::exchange(refunds_, {});
+  left.of_requests = std::exchange(found_, {});
   return left;
 }
 
@@ -63,6 +64,7 @@ settlement::outcome settlement::settle_reaped() {
     left.explained = is_explained(sign.what, {});
   }
   left.refunds = std::exchange(refunds_, {});
+  left.of_requests = std::exchange(found_, {});
   if (left.explained && draining_->costs_budget) left.refunds.push_back(sign.at);
   draining_.reset();
   return left;
@@ -187,8 +189,10 @@ std::optional<error> settlement::end_of(const role& held, verdict v, std::uint16
       }
       if (losses.started && what.from_outside) ++losses.outside_kills;
       replayed_.fetch_add(losses.started ? 1 : 0, std::memory_order_relaxed);
+      if (losses.started) ++found_.run_again;
       return std::nullopt;
     case verdict::culprit:
+      name_culprit(held, slot);
       if (!what.by_run_limit) {
         note_fault(held, slot);
         // It was also one of several suspects when an earlier worker was lost.
@@ -211,13 +215,19 @@ std::optional<error> settlement::end_of(const role& held, verdict v, std::uint16
                                  losses.outside_kills + 1, why.message)};
       break;
     case verdict::poisonous:
+      name_culprit(held, slot);
       end = error{.code = errc::poisonous,
                   .message = fmt::format("quarantined: {} workers were lost while it ran",
                                          losses.kills + 1)};
       break;
   }
+  ++found_.failed;
   completions_.ends(held).taint_outputs(slot, *end);
   return end;
+}
+
+void settlement::name_culprit(const role& held, std::uint16_t slot) {
+  if (found_.culprit.empty()) found_.culprit = completions_.ends(held).text_of(slot);
 }
 
 // If everything is settled at once, no worker has the request any more, and its slot
@@ -242,8 +252,9 @@ void settlement::note_fault(const role& held, std::uint16_t slot) {
       quarantine.note_writes(completions_.at(one));
     }
   }
-  quarantine.note_fault(completions_.at(slot), completions_.ends(held).text_of(slot),
-                        environment_.now());
+  auto refused = quarantine.note_fault(completions_.at(slot), completions_.ends(held).text_of(slot),
+                                       environment_.now());
+  if (refused) found_.quarantined.push_back(*std::move(refused));
 }
 
 // Forgets dropped requests. The next worker, which leaves held requests alone, may also have

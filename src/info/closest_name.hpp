@@ -1,0 +1,27 @@
+#pragma once
+
+#include <ranges>
+#include <string>
+#include <string_view>
+
+namespace troupe::info {
+
+/// How many letters must be inserted, removed or replaced to make one word of the other.
+[[nodiscard]] std::size_t edits_between(std::string_view a, std::string_view b);
+
+/// For the end of a message about an unknown name: "; did you mean blas.gemm?", or nothing if no
+/// known name is close.
+template <std::ranges::input_range Names>
+[[nodiscard]] std::string did_you_mean(std::string_view word, Names&& known) {
+  std::size_t least = word.size() / 3 + 2;
+  std::string text;
+  for (const std::string_view name : known) {
+    const std::size_t edits = edits_between(word, name);
+    if (edits >= least) continue;
+    least = edits;
+    text = "; did you mean " + std::string(name) + "?";
+  }
+  return text;
+}
+
+}  // namespace troupe::info
