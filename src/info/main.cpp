@@ -11,6 +11,8 @@
 #include <array>
 #include <csignal>
 #include <cstdio>
+#include <ranges>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,32 +54,34 @@ int show_usage(const command_line&) {
   return 0;
 }
 
-const std::array commands{
-    command{"info",
-            {"--json", "--limits"},
-            0,
-            [](const command_line& given) {
-              show_report(given.has("--json"), given.has("--limits"));
-              return 0;
-            }},
-    command{"requests",
-            {"--json", "--index"},
-            1,
-            [](const command_line& given) {
-              if (!given.has("--index")) {
-                return show_requests(given.words.empty() ? "" : given.words[0],
-                                     given.has("--json"));
-              }
-              show_index();
-              return 0;
-            }},
-    command{"demo", {}, 0, [](const command_line&) { return show_demo(); }},
-    command{"version", {}, 0,
-            [](const command_line&) {
-              fmt::print("{}\n", TROUPE_VERSION);
-              return 0;
-            }},
-    command{"help", {}, 1, &show_usage}};
+const std::array commands{command{"info",
+                                  {"--json", "--limits"},
+                                  0,
+                                  [](const command_line& given) {
+                                    show_report(given.has("--json"), given.has("--limits"));
+                                    return 0;
+                                  }},
+                          command{"requests",
+                                  {"--json", "--index"},
+                                  1,
+                                  [](const command_line& given) {
+                                    if (!given.has("--index")) {
+                                      return show_requests(
+                                          given.words.empty() ? "" : given.words[0],
+                                          given.has("--json"));
+                                    }
+                                    show_index();
+                                    return 0;
+                                  }},
+                          command{"demo", {}, 0, [](const command_line&) { return show_demo(); }},
+                          command{"version",
+                                  {},
+                                  0,
+                                  [](const command_line&) {
+                                    fmt::print("{}\n", TROUPE_VERSION);
+                                    return 0;
+                                  }},
+                          command{"help", {}, 1, &show_usage}};
 
 int refuse(const std::string& why) {
   fmt::print(stderr, "troupe: {}\n`troupe help` lists the commands\n", why);
@@ -95,8 +99,9 @@ int run(std::vector<std::string_view> arguments) {
   const std::string_view name = arguments[0] == "--version" ? "version" : arguments[0];
   const auto* const found = std::ranges::find(commands, name, &command::name);
   if (found == commands.end()) {
-    return refuse(fmt::format("there is no command {}{}", name,
-                              did_you_mean(name, commands | std::views::transform(&command::name))));
+    return refuse(
+        fmt::format("there is no command {}{}", name,
+                    did_you_mean(name, commands | std::views::transform(&command::name))));
   }
   command_line given;
   for (const std::string_view one : std::span(arguments).subspan(1)) {
@@ -105,13 +110,12 @@ int run(std::vector<std::string_view> arguments) {
     } else if (std::ranges::find(found->options, one) != found->options.end()) {
       given.options.push_back(one);
     } else {
-      return refuse(fmt::format("{} has no option {}{}", name, one,
-                                did_you_mean(one, found->options)));
+      return refuse(
+          fmt::format("{} has no option {}{}", name, one, did_you_mean(one, found->options)));
     }
   }
   if (given.words.size() > found->most_words) {
-    return refuse(fmt::format("{} takes {} words; {} are given", name, found->most_words,
-                              given.words.size()));
+    return refuse(fmt::format("{} takes no more words: {}", name, given.words.back()));
   }
   return found->run(given);
 }
