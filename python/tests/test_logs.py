@@ -48,6 +48,7 @@ def test_a_loss_and_its_recovery_are_records_with_their_fields(caplog):
     assert stopped.levelno == logging.INFO and started.pid == pid
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_handler_that_raises_or_waits_delays_no_recovery(caplog):
     class Bad(logging.Handler):
         def emit(self, record):
@@ -66,6 +67,25 @@ def test_a_handler_that_raises_or_waits_delays_no_recovery(caplog):
             assert [e.kind for e in gpu.events()].count("lost") == 3
     finally:
         logging.getLogger("troupe").removeHandler(handler)
+
+
+def title(pid):
+    with open(f"/proc/{pid}/cmdline") as file:
+        return file.read().split("\0")[-2].rstrip()
+
+
+def test_ps_shows_the_workers_of_python_operations(tmp_path):
+    module = tmp_path / "model.py"
+    module.write_text("import troupe\n@troupe.operation\ndef nothing() -> None: pass\n")
+    with troupe.System() as system:
+        gpu = system.device(7, backend="cpu", operations=[module])
+        gpu.wait_until_ready()
+        eventually(lambda: title(gpu.worker_pid) == "[device 7, generation 1]")
+        eventually(lambda: gpu.health.standby_pid is not None)
+        standby = gpu.health.standby_pid
+        eventually(lambda: title(standby) == "[device 7, standby]")
+        with open(f"/proc/{standby}/stat") as file:
+            assert title(file.read().split(")")[-1].split()[1]) == "[fork server]"
 
 
 def run(script):

@@ -13,12 +13,13 @@ namespace troupe::info {
 /// known name is close.
 template <std::ranges::input_range Names>
 [[nodiscard]] std::string did_you_mean(std::string_view word, Names&& known) {
-  std::size_t least = word.size() / 3 + 2;
+  std::size_t least = 2 * (word.size() / 3 + 2);
   std::string text;
   for (const std::string_view name : known) {
-    const std::size_t edits = edits_between(word, name);
-    if (edits >= least) continue;
-    least = edits;
+    // Of two that are equally close, a longer one that begins so is more likely.
+    const std::size_t distance = 2 * edits_between(word, name) + (name.starts_with(word) ? 0 : 1);
+    if (distance >= least) continue;
+    least = distance;
     text = "; did you mean " + std::string(name) + "?";
   }
   return text;

@@ -33,6 +33,8 @@ TEST(Commands, ThatDoNotExistAreRefusedWithACloseOne) {
   };
   refuses("", "usage: troupe COMMAND");
   refuses("inof", "there is no command inof; did you mean info?");
+  refuses("--no-such-option", "there is no command --no-such-option");
+  refuses("info --json now", "info takes no more words: now");
   refuses("xyzzy", "there is no command xyzzy\n");
   refuses("info --jsn", "info has no option --jsn; did you mean --json?");
   refuses("version please", "version takes no more words: please");

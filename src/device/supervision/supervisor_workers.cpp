@@ -84,6 +84,7 @@ void supervisor::lose_active(sign_of_loss sign) {
   if (sign.what.by_run_limit) sign.why.message += active_->ask_where_it_is();
   // Before the state, and before the lost requests are answered: no thread may take the pid for a
   // worker's.
+  const auto pid = worker_pid();
   pid_.store(-1, std::memory_order_release);
   state_.store(device_state::recovering, std::memory_order_release);
   if (settlement_.worker() != nullptr) reap_lost();
@@ -112,7 +113,7 @@ void supervisor::lose_active(sign_of_loss sign) {
                  .at = std::chrono::system_clock::now() -
                        std::chrono::duration_cast<std::chrono::system_clock::duration>(
                            current_time() - sign.at),
-                 .pid = active_->pid(),
+                 .pid = pid,
                  .budget = parts_.config.restarts.restarts,
                  .why = sign.why},
                 sign.at);
