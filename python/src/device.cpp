@@ -3,7 +3,6 @@
 #include "device_handle.hpp"
 #include "dtypes.hpp"
 #include "future.hpp"
-#include "logging.hpp"
 #include "operation.hpp"
 #include "operations/python_operation.hpp"
 #include "tensor.hpp"
@@ -349,14 +348,6 @@ void add_device(nb::module_& m) {
                    "What serves the device: name, uuid, architecture, memory_bytes, ordinal.")
       .def_prop_ro("health", &health_of, "A snapshot of its state; available at once.")
       .def_prop_ro("statistics", &statistics_of, "Counts since it was made.")
-      .def(
-          "events",
-          [](const py_device& d, std::uint64_t after) {
-            return events_for_python(d->events(after));
-          },
-          nb::arg("after") = 0,
-          "The last 1024 events with greater numbers, the oldest first: losses of workers with\n"
-          "their causes, recoveries, quarantines, stops. The logger `troupe` gets them, too.")
       .def_prop_ro(
           "generation", [](const py_device& d) { return d->generation(); },
           "0 before the first worker is ready, then one more with each worker.")

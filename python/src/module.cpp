@@ -12,6 +12,7 @@ NB_MODULE(_core, m) {
   add_device(m);
   add_actor(m);
   add_system(m);
+  add_events(m);
   add_kv_cache(m);
   add_catalogue(m);
   add_expression(m);

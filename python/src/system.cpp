@@ -1,7 +1,7 @@
 #include "arguments/given.hpp"
 #include "binding.hpp"
 #include "device_handle.hpp"
-#include "logging.hpp"
+#include "events/logging.hpp"
 #include "operations/python_operation.hpp"
 #include "profile.hpp"
 

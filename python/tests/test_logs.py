@@ -76,7 +76,9 @@ def title(pid):
 
 def test_ps_shows_the_workers_of_python_operations(tmp_path):
     module = tmp_path / "model.py"
-    module.write_text("import troupe\n@troupe.operation\ndef nothing() -> None: pass\n")
+    module.write_text(
+        'import troupe\n@troupe.operation("model.nothing")\ndef nothing() -> None: pass\n'
+    )
     with troupe.System() as system:
         gpu = system.device(7, backend="cpu", operations=[module])
         gpu.wait_until_ready()

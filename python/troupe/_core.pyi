@@ -546,6 +546,7 @@ def _compute(
     quarantine: bool,
     /,
 ) -> Future[Any]: ...
+def _events(device: Device, after: int, /) -> list[SimpleNamespace]: ...
 
 class Profile:
     """The time of a device's requests, by operation."""

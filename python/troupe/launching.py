@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_TITLE = 48  # characters, as src/os/process_title.cpp has them
+_TITLE = 48  # characters, as src/worker/process/process_title.cpp has them
 
 # `python -m troupe.worker`, where the program's own path finds Troupe. Nothing is imported from the
 # current folder before that is set (-P).

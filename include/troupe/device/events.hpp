@@ -50,7 +50,7 @@ struct device_event {
   std::int32_t budget = 0;     ///< and the whole (`device_config::restarts`)
   std::optional<error> why{};  ///< the cause. `request` is the culprit, or the request concerned
 
-  /// What happened, as it follows the device's name in a sentence, without `why`.
+  /// The event in words that follow the device's name in a sentence; without `why`.
   [[nodiscard]] TROUPE_EXPORT std::string to_string() const;
 };
 

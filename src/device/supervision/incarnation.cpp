@@ -4,9 +4,9 @@
 #include "memory/memory_pool.hpp"
 #include "os/event.hpp"
 #include "os/message_socket.hpp"
-#include "os/process_title.hpp"
 #include "worker/process/blob_keeper.hpp"
 #include "worker/process/engine.hpp"
+#include "worker/process/process_title.hpp"
 #include "worker/process/worker_argument.hpp"
 
 #include <fmt/format.h>
@@ -55,7 +55,7 @@ result<void> incarnation::start_process(const std::vector<frozen_range>& frozen)
   if (plan_.config->forked_by) return have_forked(pair->second);
   auto process =
       os::child_process::spawn({plan_.executable, std::string(worker::worker_argument),
-                                os::title_argument(worker::title(plan_.ordinal, "starting"))},
+                                worker::title_argument(worker::title(plan_.ordinal, "starting"))},
                                pair->second, plan_.config->worker_environment.get());
   if (!process) {
     error failure = std::move(process).error();

@@ -2,7 +2,6 @@
 #include "os/group_signals.hpp"
 #include "os/limits.hpp"
 #include "os/message_socket.hpp"
-#include "os/process_title.hpp"
 #include "os/shared_memory.hpp"
 #include "os/standard_streams.hpp"
 #include "os/thread.hpp"
@@ -12,6 +11,7 @@
 #include "worker/process/blob_keeper.hpp"
 #include "worker/process/crash.hpp"
 #include "worker/process/engine.hpp"
+#include "worker/process/process_title.hpp"
 #include "worker/process/worker_argument.hpp"
 #include "worker/process/worker_runtime.hpp"
 
@@ -295,7 +295,7 @@ class worker_process {
 
   // In `ps`.
   void show(std::string_view state) const {
-    os::set_title(worker::title(configuration_.ordinal, state));
+    worker::set_title(worker::title(configuration_.ordinal, state));
   }
 
   [[nodiscard]] worker::engine* backend() const noexcept {

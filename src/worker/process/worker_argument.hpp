@@ -11,7 +11,7 @@ namespace troupe::worker {
 
 /// The one argument that makes a process a worker.
 inline constexpr std::string_view worker_argument = "--troupe-worker";
-/// Its title, which `ps` shows (`os::set_title`).
+/// Its title, which `ps` shows (`set_title`).
 [[nodiscard]] inline std::string title(std::int32_t device, std::string_view state) {
   return fmt::format("device {}, {}", device, state);
 }

@@ -106,6 +106,7 @@ void settlement::fail_known_culprit(const role& held) {
   for (draining_worker::held_request& h : draining_->held) {
     if (h.ticket != draining_->sign.what.culprit_ticket) continue;
     h.accused = true;
+    name_culprit(held, h.slot);
     answer(held, h.slot, end_of(held, verdict::culprit, h.slot, true));
   }
 }
@@ -149,6 +150,9 @@ void settlement::settle(const role& held, outcome& left) {
       what.culprit_known || std::ranges::count(verdicts, verdict::culprit) > 0;
   for (std::size_t i = 0; i < unfinished.size(); ++i) {
     const std::uint16_t slot = unfinished[i]->slot;
+    if (verdicts[i] == verdict::culprit || verdicts[i] == verdict::poisonous) {
+      name_culprit(held, slot);
+    }
     if (!unfinished[i]->accused) answer(held, slot, end_of(held, verdicts[i], slot, culprit_named));
   }
   // A request sent since the worker was lost may read content that has become undefined only now.
@@ -192,7 +196,6 @@ std::optional<error> settlement::end_of(const role& held, verdict v, std::uint16
       if (losses.started) ++found_.run_again;
       return std::nullopt;
     case verdict::culprit:
-      name_culprit(held, slot);
       if (!what.by_run_limit) {
         note_fault(held, slot);
         // It was also one of several suspects when an earlier worker was lost.
@@ -215,13 +218,11 @@ std::optional<error> settlement::end_of(const role& held, verdict v, std::uint16
                                  losses.outside_kills + 1, why.message)};
       break;
     case verdict::poisonous:
-      name_culprit(held, slot);
       end = error{.code = errc::poisonous,
                   .message = fmt::format("quarantined: {} workers were lost while it ran",
                                          losses.kills + 1)};
       break;
   }
-  ++found_.failed;
   completions_.ends(held).taint_outputs(slot, *end);
   return end;
 }
@@ -234,6 +235,7 @@ void settlement::name_culprit(const role& held, std::uint16_t slot) {
 // is free before its answer runs. Otherwise the next worker may have it, and passes it over.
 void settlement::answer(const role& held, std::uint16_t slot, std::optional<error> end) {
   if (!end) return;
+  ++found_.failed;
   if (draining_->sign.marks_are_final()) {
     completions_.drop(held, slot, *std::move(end));
   } else if (!completions_.at(slot).answered()) {

@@ -1,4 +1,4 @@
-#include "info/closest_name.hpp"
+#include "info/commands/closest_name.hpp"
 
 #include <algorithm>
 #include <cstddef>

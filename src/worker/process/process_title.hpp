@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-namespace troupe::os {
+namespace troupe::worker {
 
 /// An argument for a process that shows `text` in `ps`, as "[text]", and can be rewritten by that
 /// process. It must be the last one.
@@ -13,4 +13,4 @@ namespace troupe::os {
 /// effect on a process that was started without a `title_argument`.
 void set_title(std::string_view text) noexcept;
 
-}  // namespace troupe::os
+}  // namespace troupe::worker

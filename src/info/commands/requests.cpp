@@ -1,6 +1,6 @@
-#include "info/requests.hpp"
+#include "info/commands/requests.hpp"
 
-#include "info/closest_name.hpp"
+#include "info/commands/closest_name.hpp"
 
 #include <troupe/request/catalogue.hpp>
 

@@ -1,4 +1,4 @@
-#include "info/demo.hpp"
+#include "info/commands/demo.hpp"
 
 #include <troupe/blas.hpp>
 #include <troupe/device.hpp>

@@ -1,9 +1,15 @@
-#include "logging.hpp"
+#include "events/logging.hpp"
+
+#include "binding.hpp"
+#include "device_handle.hpp"
+
+#include <troupe/device/events.hpp>
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
 #include <chrono>
+#include <cstdint>
 #include <string>
 
 namespace troupe::python {
@@ -37,13 +43,6 @@ nb::object namespace_for(const device_event& e) {
 
 }  // namespace
 
-nb::list events_for_python(const std::vector<device_event>& events) {
-  nb::list made;
-  for (const device_event& e : events)
-    made.append(namespace_for(e));
-  return made;
-}
-
 log_hook log_to_python() {
   return [](const log_entry& entry) {
     if (python_ends()) return;
@@ -51,16 +50,25 @@ log_hook log_to_python() {
       // An exception of a handler or a filter must not reach the runtime.
       try {
         const bool failed = entry.reason.code != errc{};
-        nb::module_::import_("troupe.logs")
-            .attr("write")(std::string(to_string(entry.level)), std::string(entry.source),
-                           std::string(entry.event),
-                           failed ? exception_for(entry.reason) : nb::none(),
-                           entry.of_device ? namespace_for(*entry.of_device) : nb::none());
+        nb::module_::import_("troupe.errors")
+            .attr("log")(std::string(to_string(entry.level)), std::string(entry.source),
+                         std::string(entry.event),
+                         failed ? exception_for(entry.reason) : nb::none(),
+                         entry.of_device ? namespace_for(*entry.of_device) : nb::none());
       } catch (nb::python_error& e) {
         e.discard_as_unraisable("the logger troupe");
       }
     });
   };
+}
+
+void add_events(nb::module_& m) {
+  m.def("_events", [](nb::handle device, std::uint64_t after) {
+    nb::list made;
+    for (const device_event& e : handle_of(device)->device.events(after))
+      made.append(namespace_for(e));
+    return made;
+  });
 }
 
 }  // namespace troupe::python

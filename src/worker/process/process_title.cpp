@@ -1,4 +1,4 @@
-#include "os/process_title.hpp"
+#include "worker/process/process_title.hpp"
 
 #include "os/unique_fd.hpp"
 
@@ -11,7 +11,7 @@
 #include <cstdio>
 #include <cstring>
 
-namespace troupe::os {
+namespace troupe::worker {
 namespace {
 
 // With the brackets.
@@ -19,7 +19,7 @@ constexpr std::size_t title_bytes = 48;
 
 // The last byte of this process's arguments, a zero; null if the system does not say where.
 char* end_of_arguments() noexcept {
-  const unique_fd file(::open("/proc/self/stat", O_RDONLY | O_CLOEXEC));
+  const os::unique_fd file(::open("/proc/self/stat", O_RDONLY | O_CLOEXEC));
   std::array<char, 2048> text{};
   const ssize_t got = file ? ::read(file.get(), text.data(), text.size() - 1) : -1;
   // The second field, the name, may contain anything.
@@ -59,4 +59,4 @@ void set_title(std::string_view text) noexcept {
   if (is_title) write(title, text);
 }
 
-}  // namespace troupe::os
+}  // namespace troupe::worker

@@ -1,9 +1,9 @@
 // The program `troupe`: its commands.
 
-#include "info/closest_name.hpp"
-#include "info/demo.hpp"
+#include "info/commands/closest_name.hpp"
+#include "info/commands/demo.hpp"
+#include "info/commands/requests.hpp"
 #include "info/report.hpp"
-#include "info/requests.hpp"
 
 #include <fmt/format.h>
 

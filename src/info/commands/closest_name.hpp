@@ -16,7 +16,7 @@ template <std::ranges::input_range Names>
   std::size_t least = 2 * (word.size() / 3 + 2);
   std::string text;
   for (const std::string_view name : known) {
-    // Of two that are equally close, a longer one that begins so is more likely.
+    // A longer name that begins so is more likely than another one as close.
     const std::size_t distance = 2 * edits_between(word, name) + (name.starts_with(word) ? 0 : 1);
     if (distance >= least) continue;
     least = distance;
