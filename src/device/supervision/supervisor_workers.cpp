@@ -41,6 +41,7 @@ void supervisor::activate_next() {
     const record& r = completions.at(slot);
     entries.push_back(wire::ring_entry{.ticket = r.ticket, .slot = slot, .lane = r.lane}.packed());
   }
+  await_answer(held, replay);  // the last step that may lack memory: nothing is handed over yet
   const bool first_time = generation_.load(std::memory_order_relaxed) == 0;
   const clock::time_point now = current_time();
   {
@@ -55,7 +56,6 @@ void supervisor::activate_next() {
   }
   active_ = succession_.take_next();
   completions.attach(held, active_->segment(), active_->number(), replay);
-  await_answer(held, replay);
   watch_.begin(now);
   succession_.put_on_trial(held, replay);
   generation_.fetch_add(1, std::memory_order_release);
