@@ -1,6 +1,7 @@
 #include "arguments/given.hpp"
 #include "binding.hpp"
 #include "device_handle.hpp"
+#include "events/logging.hpp"
 #include "operations/python_operation.hpp"
 #include "profile.hpp"
 #include "world/world.hpp"
@@ -307,6 +308,7 @@ void add_system(nb::module_& m) {
           "__init__",
           [](py_system* self, int threads, double drain) {
             system_config config;
+            config.log = log_to_python();
             config.threads = threads;
             config.drain = *duration_of(drain);
             try {

@@ -109,6 +109,14 @@ def _unbind(self: Device, name: str) -> None:
     unbind(self, name)
 
 
+def _events(self: Device, after: int = 0) -> list[_Any]:
+    """The last 1024 events with greater numbers, the oldest first: losses of workers with their
+    causes, recoveries, quarantines, stops. The logger `troupe` gets them, too."""
+    from ._core import _events
+
+    return _events(self, after)
+
+
 def _map(self: Device, *args: _Any, **kwargs: _Any) -> _Any:
     """Applies a function to each element of some tensors: see troupe.elementwise."""
     from .elementwise.requests import map
@@ -182,6 +190,7 @@ for _owner, _name, _function in (
     (Device, "copy", _arrays.copy),
     (Device, "load", _load),
     (Device, "bind", _bind),
+    (Device, "events", _events),
     (Device, "unbind", _unbind),
     (Device, "map", _map),
     (Device, "rows", _rows),

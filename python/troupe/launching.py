@@ -9,6 +9,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+_TITLE = 48  # characters, as src/worker/process/process_title.cpp has them
+
 # `python -m troupe.worker`, where the program's own path finds Troupe. Nothing is imported from the
 # current folder before that is set (-P).
 _PROGRAM = (
@@ -56,7 +58,8 @@ def command(names: list[str], reload: bool) -> list[str]:
     flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
     path = [os.path.abspath(one) for one in sys.path]
     settings = json.dumps({"path": path, "modules": names, "reload": reload})
-    return [sys.executable, "-P", *flags, "-c", _PROGRAM, settings]
+    # The last argument is what `ps` shows; each worker that is forked rewrites its own.
+    return [sys.executable, "-P", *flags, "-c", _PROGRAM, settings, f"{'[fork server]':{_TITLE}}"]
 
 
 def environment() -> list[bytes]:

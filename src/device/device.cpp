@@ -353,6 +353,7 @@ device_statistics device::statistics() const { return core_->statistics(); }
 std::vector<quarantined_request> device::quarantine() const { return core_->quarantine(); }
 bool device::forgive(const quarantined_request& one) { return core_->forgive(one.id); }
 void device::forgive_all() { (void)core_->forgive(std::nullopt); }
+std::vector<device_event> device::events(std::uint64_t after) const { return core_->events(after); }
 std::optional<pid_t> device::worker_pid() const noexcept { return core_->worker_pid(); }
 
 void device::watch_generation(unique_function<void(std::optional<std::uint64_t>)> watcher) {

@@ -5,6 +5,7 @@
 #include <troupe/core/actor_ref.hpp>
 #include <troupe/core/future.hpp>
 #include <troupe/device/device_description.hpp>
+#include <troupe/device/events.hpp>
 #include <troupe/device/health.hpp>
 #include <troupe/device/library_actor.hpp>
 #include <troupe/device/request_options.hpp>
@@ -130,6 +131,7 @@ class device_endpoint {
   [[nodiscard]] virtual std::vector<quarantined_request> quarantine() const = 0;
   /// Forgets the faults of a request, or of all. False if there were none.
   virtual bool forgive(std::optional<std::uint64_t> request) = 0;
+  [[nodiscard]] virtual std::vector<device_event> events(std::uint64_t after) const = 0;
   /// Its place in the tree of actors.
   [[nodiscard]] virtual any_actor_ref guard() const = 0;
   /// Calls `watcher` soon and with each new generation, as a continuation; with no value whenever

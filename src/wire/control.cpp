@@ -30,6 +30,7 @@ std::size_t bytes_of(control kind) noexcept {
     case control::protect_done:
     case control::ping:
     case control::pong:
+    case control::serves:
       return sizeof(plain_message);
   }
   return 0;

@@ -13,8 +13,8 @@
 /// Messages of the control socket between the supervisor and one worker: everything that is rare.
 /// In order: the worker says hello; the program configures it, gives it all memory, protects frozen
 /// ranges and says begin; the worker answers ready or failed, and reports when it is warm, perhaps
-/// later. After that: changes of memory, ping, failed if its context is lost, and the end of the
-/// socket, which ends the worker.
+/// later. After that: changes of memory, serves, ping, failed if its context is lost, and the end
+/// of the socket, which ends the worker.
 namespace troupe::wire {
 
 enum class control : std::uint32_t {
@@ -32,6 +32,7 @@ enum class control : std::uint32_t {
   protect_done,  ///< worker → program: done
   ping,          ///< program → worker
   pong,          ///< worker → program
+  serves,        ///< program → worker, with the generation: it has the mailbox
 };
 
 struct hello_message {
@@ -59,6 +60,7 @@ struct configure_message {
   shared_range ranges[pool_count]{};  ///< by pool number; without an address, there is no such pool
   std::uint32_t fault_injection = 0;
   std::uint32_t warm_first = 0;  ///< it must be warm before it is ready
+  std::int32_t ordinal = 0;      ///< the device's, for the title of the process
   library_methods methods{};
   char plugin[1024]{};    ///< the backend's path
   char device[64]{};      ///< the backend's device; empty if it has none of its own
@@ -86,7 +88,7 @@ struct protect_message {
   std::uint64_t bytes = 0;
 };
 
-/// `begin`, `ready`, `warm`, `protect_done`, `ping` and `pong` carry only a number.
+/// `begin`, `ready`, `warm`, `protect_done`, `ping`, `pong` and `serves` carry only a number.
 struct plain_message {
   control kind{};
   /// For `protect_done`: errno or the driver's code if the system refused the change.

@@ -287,7 +287,7 @@ bool start_board::taken() const { return word_->load() == 0; }
 
 void maybe_start_badly(int argc, char** argv) {
   const char* const path = std::getenv(board_setting);
-  if (path == nullptr || argc != 2 || argv[1] != worker::worker_argument) return;
+  if (path == nullptr || argc < 2 || argv[1] != worker::worker_argument) return;
   const int descriptor = ::open(path, O_RDWR | O_CLOEXEC);
   if (descriptor < 0) return;  // the program has ended
   std::atomic<std::uint64_t>* const word = map_word(descriptor);

@@ -348,7 +348,7 @@ std::int64_t ways_of(trick what) {
 void add_puppet_operations(operation_table& operations) { operations.add(&run); }
 
 void maybe_be_puppet(int argc, char** argv) {
-  if (std::getenv(puppet_setting) == nullptr || argc != 2 || argv[1] != worker::worker_argument) {
+  if (std::getenv(puppet_setting) == nullptr || argc < 2 || argv[1] != worker::worker_argument) {
     return;
   }
   puppet self;

@@ -176,15 +176,4 @@ TEST(Info, EndsHoweverFewAddressesThereAre) {
   }
 }
 
-TEST(Info, IsOneOfFewCommands) {
-  for (const char* wrong :
-       {"", "inform", "info now", "info --json now", "info --limits now", "--no-such-option"}) {
-    const outcome got = run("", wrong);
-    EXPECT_EQ(got.status, 2) << wrong;
-    EXPECT_TRUE(has(got, "usage: troupe info")) << got.text;
-  }
-  EXPECT_EQ(run("", "help").status, 0);
-  EXPECT_EQ(run("", "version").status, 0);
-}
-
 }  // namespace

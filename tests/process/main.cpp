@@ -11,7 +11,7 @@
 int main(int argc, char** argv) {
   // A test may limit the addresses of its worker.
   const char* const room = std::getenv("TROUPE_TEST_ADDRESS_ROOM");
-  if (room != nullptr && argc == 2) troupe::leave_address_space(std::stoull(room));
+  if (room != nullptr && argc >= 2) troupe::leave_address_space(std::stoull(room));
   if (const auto status = troupe::worker_entry(argc, argv, &troupe::test::add_operations)) {
     return *status;
   }

@@ -23,12 +23,13 @@ using actor_factory = unique_function<std::unique_ptr<actor>()>;
 struct actor_traits {
   bool reentrant = false;
   const std::type_info* type = nullptr;
+  bool is_reported_elsewhere = false;  ///< its failures are not logged as an actor's
 };
 
 template <class A>
 constexpr actor_traits traits_of() {
   if constexpr (requires { A::reentrant; }) return {A::reentrant, &typeid(A)};
-  return {false, &typeid(A)};
+  return {.type = &typeid(A)};
 }
 
 TROUPE_EXPORT any_actor_ref spawn_child(actor_cell& parent, actor_factory make,

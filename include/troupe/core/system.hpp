@@ -43,8 +43,10 @@ struct system_config {
   troupe::supervision supervision{};  ///< for top-level actors
   /// Decides about errors escalated to the root; here `escalate` means `stop`. Null means stop.
   directive (*on_escalation)(const error&) noexcept = nullptr;
-  /// Receives each failure that no decider of the program has handled: decisions of the default
-  /// decider, actors stopped at the root, exhausted restart budgets. If empty, prints to stderr.
+  /// Receives each event of a device (`device_event`), and each failure that no decider of the
+  /// program has handled: decisions of the default decider, actors stopped at the root, exhausted
+  /// restart budgets. If empty, warnings and errors are printed to stderr. The system's end waits
+  /// at most 5 s for a call about a device.
   log_hook log{};
   /// How long the destructor lets actors process the messages in their mailboxes.
   std::chrono::nanoseconds drain = std::chrono::seconds(5);

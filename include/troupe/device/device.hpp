@@ -5,6 +5,7 @@
 #include <troupe/core/system.hpp>
 #include <troupe/device/config.hpp>
 #include <troupe/device/device_description.hpp>
+#include <troupe/device/events.hpp>
 #include <troupe/device/health.hpp>
 #include <troupe/device/library_actor.hpp>
 #include <troupe/tensor/host_tensor.hpp>
@@ -196,6 +197,8 @@ class TROUPE_EXPORT device {
   /// 0 before the first worker is ready, then incremented with each worker.
   [[nodiscard]] std::uint64_t generation() const noexcept;
   [[nodiscard]] device_statistics statistics() const;
+  /// The last 1024 events with greater numbers than `after`, the oldest first.
+  [[nodiscard]] std::vector<device_event> events(std::uint64_t after = 0) const;
   /// The requests in quarantine.
   [[nodiscard]] std::vector<quarantined_request> quarantine() const;
   /// Clears all faults of a request, so that it may be sent again. False if it was no longer in

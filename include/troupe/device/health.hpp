@@ -33,7 +33,9 @@ struct device_health {
   /// rare and not specific to Troupe: in one of 354 runs cudaStreamSynchronize reported success
   /// after a misaligned access (ADR 9).
   std::uint64_t unexplained_faults = 0;
-  /// Time from the first sign of the last fault until the next worker had the mailbox; 0 if none.
+  /// Time from the first sign of the last loss of a worker until the next worker answered a
+  /// request; 0 if none was lost. If no request was waiting, and until one is answered, the time
+  /// until the next worker had the mailbox.
   std::chrono::nanoseconds last_failover{};
 };
 

@@ -41,6 +41,7 @@ actor_cell::actor_cell(std::shared_ptr<system_core> core, actor_cell* parent, ac
       name_(name_of(parent, options)),
       type_(traits.type),
       reentrant_(traits.reentrant),
+      is_reported_elsewhere_(traits.is_reported_elsewhere),
       stash_capacity_(options.stash_capacity),
       make_(std::move(make)) {
   if (parent_ != nullptr) parent_->retain_cell();

@@ -238,6 +238,7 @@ class actor_cell final : public completion_driver, public resume_target {
   std::string name_;
   const std::type_info* type_;  ///< null: the root's
   bool reentrant_;
+  const bool is_reported_elsewhere_;
   std::int64_t stash_capacity_;
 
   std::atomic<std::uint64_t> children_made_{0};  ///< relaxed: a number each

@@ -81,7 +81,7 @@ actor_cell::verdict actor_cell::decide(const error& e) const {
 
 // Reports a decision that the program has not made itself, once.
 void actor_cell::report(const actor_cell& failed, const error& e, const verdict& v) const noexcept {
-  if (!v.by_default && !v.budget_spent) return;
+  if (failed.is_reported_elsewhere_ || (!v.by_default && !v.budget_spent)) return;
   std::string event = "failed, and is restarted";
   if (v.what == directive::resume) event = "failed, and goes on";
   if (v.what == directive::stop) event = "failed, and is stopped";

@@ -74,15 +74,17 @@ result<void> quarantine_book::admit(record& r, time_point now) {
 }
 
 void quarantine_book::end_trial(const record& r, bool well) {
+  if (well) {
+    forgive(r.identity);
+    return;
+  }
   const std::lock_guard lock(mutex_);
-  suspect* const found = find(r.identity);
-  if (found == nullptr) return;
-  found->on_trial = false;
-  if (well) suspects_.erase(suspects_.begin() + (found - suspects_.data()));
+  if (suspect* const found = find(r.identity)) found->on_trial = false;
 }
 
-void quarantine_book::note_fault(const record& r, std::string text, time_point now) {
-  if (r.identity == 0 || term_ <= 0ns) return;
+std::optional<quarantined_request> quarantine_book::note_fault(const record& r, std::string text,
+                                                               time_point now) {
+  if (r.identity == 0 || term_ <= 0ns) return std::nullopt;
   const std::lock_guard lock(mutex_);
   suspect* found = find(r.identity);
   if (found == nullptr) {
@@ -95,13 +97,16 @@ void quarantine_book::note_fault(const record& r, std::string text, time_point n
   }
   quarantined_request& what = found->what;
   what.until = now;
-  if (++what.faults < poisonous_kills) return;
+  if (++what.faults < poisonous_kills) return std::nullopt;
   if (what.faults == poisonous_kills) {
     what.since = now;
   } else {
     found->term = found->term > longest_term / 2 ? std::max(term_, longest_term) : 2 * found->term;
   }
   what.until = detail::deadline_after(now, found->term);
+  quarantined_request from_now = what;
+  from_now.since = now;
+  return from_now;
 }
 
 std::vector<quarantined_request> quarantine_book::list() const {
@@ -114,13 +119,32 @@ std::vector<quarantined_request> quarantine_book::list() const {
 }
 
 bool quarantine_book::forgive(std::uint64_t identity) {
-  const std::lock_guard lock(mutex_);
-  return std::erase_if(suspects_, [&](const suspect& s) { return s.what.id == identity; }) > 0;
+  suspect gone;
+  {
+    const std::lock_guard lock(mutex_);
+    suspect* const found = find(identity);
+    if (found == nullptr) return false;
+    gone = std::move(*found);
+    suspects_.erase(suspects_.begin() + (found - suspects_.data()));
+  }
+  report_forgiven({&gone, 1});
+  return true;
 }
 
 bool quarantine_book::forgive_all() {
-  const std::lock_guard lock(mutex_);
-  return !std::exchange(suspects_, {}).empty();
+  std::vector<suspect> gone;
+  {
+    const std::lock_guard lock(mutex_);
+    gone.swap(suspects_);
+  }
+  report_forgiven(gone);
+  return !gone.empty();
+}
+
+void quarantine_book::report_forgiven(std::span<const suspect> all) {
+  for (const suspect& one : all) {
+    if (forgiven_ && one.what.faults >= poisonous_kills) forgiven_(one.what);
+  }
 }
 
 quarantine_book::suspect* quarantine_book::find(std::uint64_t identity) {

@@ -2,6 +2,7 @@
 
 #include "device/mailbox/record.hpp"
 
+#include <troupe/base/unique_function.hpp>
 #include <troupe/device/health.hpp>
 
 #include <array>
@@ -9,7 +10,10 @@
 #include <chrono>
 #include <cstdint>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace troupe {
@@ -47,14 +51,22 @@ class quarantine_book {
   [[nodiscard]] result<void> admit(record& r, time_point now);
   /// A request on trial was answered. If it did well, its faults are forgotten.
   void end_trial(const record& r, bool well);
-  /// The request was named for the loss of a worker. `text`: as errors show it.
-  void note_fault(const record& r, std::string text, time_point now);
+  /// The request was named for the loss of a worker. `text`: as errors show it. \returns its
+  /// quarantine, with this time as `since`, if it is refused from now on
+  [[nodiscard]] std::optional<quarantined_request> note_fault(const record& r, std::string text,
+                                                              time_point now);
 
   [[nodiscard]] std::vector<quarantined_request> list() const;
   /// Forgets the request of that number, and all its faults. False if there is none.
   bool forgive(std::uint64_t identity);
   /// False if there was none.
   bool forgive_all();
+
+  /// Hears of each request that was in quarantine and is no longer refused; without the lock, on
+  /// any thread. Must not throw. Set once, before the device is shared.
+  void report_forgiven_to(unique_function<void(const quarantined_request&)> listener) {
+    forgiven_ = std::move(listener);
+  }
 
  private:
   struct suspect {
@@ -65,10 +77,12 @@ class quarantine_book {
 
   [[nodiscard]] static std::size_t place_of(const detail::buffer_ref& buffer) noexcept;
   [[nodiscard]] suspect* find(std::uint64_t identity);
+  void report_forgiven(std::span<const suspect> all);
 
   static constexpr std::size_t contents = 1024;
 
   const std::chrono::nanoseconds term_;
+  unique_function<void(const quarantined_request&)> forgiven_;
   std::atomic<bool> counts_{false};
   // By the buffer's address. Two buffers that share an entry get new content more often than
   // needed.

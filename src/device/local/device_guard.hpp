@@ -62,8 +62,10 @@ class device_guards {
     if (!home) return;
     // Its supervisor may have restarted the previous guard.
     if (const auto before = current(); before.valid()) before.stop_after_mailbox();
-    auto next = detail::typed<device_guard>(detail::spawn_child(
-        home->root(), detail::factory_of<device_guard>(), {}, detail::traits_of<device_guard>()));
+    detail::actor_traits traits = detail::traits_of<device_guard>();
+    traits.is_reported_elsewhere = true;  // as an event of the device
+    auto next = detail::typed<device_guard>(
+        detail::spawn_child(home->root(), detail::factory_of<device_guard>(), {}, traits));
     const std::lock_guard lock(mutex_);
     current_ = std::move(next);
   }

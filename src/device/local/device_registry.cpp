@@ -122,9 +122,12 @@ result<std::shared_ptr<local_device>> device_registry::make_one(std::int32_t ord
                                                                 const device_config& config,
                                                                 system& owner) {
   std::shared_ptr<memory_pool> host_memory;
+  std::shared_ptr<event_courier> courier;
   std::vector<std::string> in_use;
   {
     const std::lock_guard lock(mutex_);
+    if (!courier_) courier_ = std::make_shared<event_courier>(owner.log());
+    courier = courier_;
     if (!host_memory_) {
       auto memory = memory_pool::create(
           {.space = memory_space::host,
@@ -142,6 +145,7 @@ result<std::shared_ptr<local_device>> device_registry::make_one(std::int32_t ord
   auto made = local_device::create(ordinal, config, std::move(host_memory), in_use);
   if (!made) return made;
   (*made)->set_ends(ends_);
+  (*made)->journal().deliver_to(std::move(courier));
   (*made)->set_guards(std::make_shared<device_guards>(owner.core()));
   return made;
 }
@@ -161,11 +165,13 @@ bool device_registry::owns(const local_device& one) {
 
 void device_registry::stop() noexcept {
   std::map<std::int32_t, std::shared_ptr<local_device>> devices;
+  std::shared_ptr<event_courier> courier;
   {
     std::unique_lock lock(mutex_);
     ended_ = true;  // for callers that got the registry before the system let it go
     made_.wait(lock, [this] { return in_the_making_.empty(); });
     devices.swap(devices_);
+    courier.swap(courier_);
   }
   const auto until = std::chrono::steady_clock::now() + drain_timeout;
   for (auto& [ordinal, core] : devices) {
@@ -174,7 +180,8 @@ void device_registry::stop() noexcept {
     core->supervision().end({.code = errc::device_stopped, .message = "its system has shut down"});
   }
   devices.clear();
-  ends_->await_none(drain_timeout);  // bounded, because one of them may have called this
+  ends_->await_none(drain_timeout);             // bounded, because one of them may have called this
+  if (courier) courier->finish(drain_timeout);  // bounded, because its hook may have called this
 }
 
 troupe::device system::device(std::int32_t ordinal) {

@@ -47,8 +47,9 @@ class device_registry final : public system_service {
                                                                const device_config& config,
                                                                system& owner);
 
-  std::mutex mutex_;  // guards the next five
+  std::mutex mutex_;  // guards the next six
   bool ended_ = false;
+  std::shared_ptr<event_courier> courier_;  // to the system's log hook
   std::shared_ptr<memory_pool> host_memory_;
   std::map<std::int32_t, std::shared_ptr<local_device>> devices_;
   std::set<std::int32_t> in_the_making_;

@@ -203,12 +203,18 @@ result<void> local_device::build(chosen_backend backend, supervisor_environment&
       [this](std::uint16_t slot, error& failure) { complete_error(slot, failure); });
   completions_->on_outcome(
       [this](std::uint16_t slot, errc code) { return keeps_outputs(slot, code); });
+  completions_->quarantine().report_forgiven_to([this](const quarantined_request& one) {
+    journal_.record({.what = device_event::kind::forgiven,
+                     .generation = supervisor_->generation(),
+                     .why = error{.code = errc::poisonous, .request = one.request}});
+  });
   supervisor_ = std::make_unique<supervisor>(supervisor::parts{.ordinal = ordinal_,
                                                                .config = config_,
                                                                .requests = *requests_,
                                                                .completions = *completions_,
                                                                .device_memory = *device_memory_,
                                                                .host_memory = *host_memory_,
+                                                               .journal = journal_,
                                                                .blobs = &blobs_,
                                                                .backend = std::move(backend),
                                                                .wakes = wakes->get(),
@@ -312,6 +318,11 @@ std::uint8_t local_device::lane_for(const request_type& type) {
 bool local_device::forgive(std::optional<std::uint64_t> request) {
   quarantine_book& book = completions_->quarantine();
   return request ? book.forgive(*request) : book.forgive_all();
+}
+
+std::vector<device_event> local_device::events(std::uint64_t after) const {
+  // In a forked process, the thread that held the lock at the fork does not exist.
+  return completions_->is_copy() ? std::vector<device_event>() : journal_.since(after);
 }
 
 bool local_device::drain(std::chrono::nanoseconds timeout) {

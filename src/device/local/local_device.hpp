@@ -112,6 +112,7 @@ class local_device final : public device_endpoint, public peer_memory {
     return completions_->quarantine().list();
   }
   bool forgive(std::optional<std::uint64_t> request) override;
+  [[nodiscard]] std::vector<device_event> events(std::uint64_t after) const override;
   [[nodiscard]] any_actor_ref guard() const override { return guards_->current(); }
   void watch_generation(supervisor::generation_watcher watcher) override {
     supervisor_->watch(std::move(watcher));
@@ -132,6 +133,7 @@ class local_device final : public device_endpoint, public peer_memory {
 
   /// Sets the counter of its end. Once, before the device is shared.
   void set_ends(std::shared_ptr<ending_devices> ends) { ends_ = std::move(ends); }
+  [[nodiscard]] event_journal& journal() noexcept { return journal_; }
   /// Its place in the tree of actors. Set once, before the device is shared.
   void set_guards(std::shared_ptr<device_guards> guards);
   [[nodiscard]] supervisor& supervision() noexcept { return *supervisor_; }
@@ -198,6 +200,7 @@ class local_device final : public device_endpoint, public peer_memory {
   std::shared_ptr<ending_devices> ends_;
   std::shared_ptr<mailbox> requests_;
   os::unique_fd blobs_;  // the blobs of workers: see `wire::blob_memory`
+  event_journal journal_{ordinal_};
   reactor::handle completions_;
   std::atomic<std::uint64_t> refused_{0};  // a count: relaxed
   valid_requests valid_;

@@ -21,7 +21,9 @@ std::optional<error> not_a_worker() {
   std::string more;
   std::getline(file, program, '\0');
   std::getline(file, argument, '\0');
-  if (argument != worker::worker_argument || std::getline(file, more, '\0')) return std::nullopt;
+  if (argument != worker::worker_argument) return std::nullopt;
+  std::getline(file, more, '\0');  // its title, perhaps
+  if (std::getline(file, more, '\0')) return std::nullopt;
   // A device starts its own program through the name of a link.
   std::error_code unread;
   const std::filesystem::path where = std::filesystem::read_symlink("/proc/self/exe", unread);

@@ -6,6 +6,7 @@
 #include "os/message_socket.hpp"
 #include "worker/process/blob_keeper.hpp"
 #include "worker/process/engine.hpp"
+#include "worker/process/process_title.hpp"
 #include "worker/process/worker_argument.hpp"
 
 #include <fmt/format.h>
@@ -52,8 +53,10 @@ result<void> incarnation::start_process(const std::vector<frozen_range>& frozen)
   if (!pair) return std::move(pair).error();
   control_ = std::move(pair->first);
   if (plan_.config->forked_by) return have_forked(pair->second);
-  auto process = os::child_process::spawn({plan_.executable, std::string(worker::worker_argument)},
-                                          pair->second, plan_.config->worker_environment.get());
+  auto process =
+      os::child_process::spawn({plan_.executable, std::string(worker::worker_argument),
+                                worker::title_argument(worker::title(plan_.ordinal, "starting"))},
+                               pair->second, plan_.config->worker_environment.get());
   if (!process) {
     error failure = std::move(process).error();
     if (failure.vendor_code == ENOENT || failure.vendor_code == EACCES) {

@@ -65,7 +65,8 @@ struct worker_plan {
   std::string device;      ///< the plugin's device; empty if the plugin has none of its own
   bool warm_first = true;  ///< it is ready only once it is warm
   bool any_has_served = false;
-  bool all_wait = false;  ///< for it, because none serves
+  bool all_wait = false;     ///< for it, because none serves
+  std::int32_t ordinal = 0;  ///< the device's, for `ps`
 };
 
 /// A range of device memory that workers may only read.
@@ -173,6 +174,8 @@ class incarnation {
   /// Maps, unmaps or registers memory; a worker that is not configured yet gets the whole picture
   /// later.
   virtual void change_memory(const memory_change& change);
+  /// It has the mailbox: its process shows that in its title.
+  virtual void serves(std::uint64_t generation);
   virtual void ping();
   [[nodiscard]] std::uint64_t pings_sent() const noexcept { return pings_sent_; }
   [[nodiscard]] std::uint64_t pongs() const noexcept { return pongs_; }

@@ -93,6 +93,7 @@ result<void> incarnation::handle(const wire::any_message& message) {
     case wire::control::share:
     case wire::control::protect:
     case wire::control::ping:
+    case wire::control::serves:
       break;
   }
   return out_of_turn(message.kind);
@@ -122,6 +123,7 @@ result<void> incarnation::configure() {
   wire::configure_message message;
   message.lane_threads = static_cast<std::uint32_t>(lane_threads());
   message.worker = number_;
+  message.ordinal = plan_.ordinal;
   message.mailbox_bytes = plan_.requests->total_bytes();
   const memory_pool* pools[] = {plan_.device_memory, plan_.host_memory};
   for (std::size_t i = 0; i < std::size(pools); ++i) {
@@ -244,6 +246,11 @@ void incarnation::protect(const frozen_range& range, bool read_only) {
                                       .bytes = range.bytes};
   if (auto sent = send(message); !sent) fail(std::move(sent).error());
   note_debt(false);
+}
+
+void incarnation::serves(std::uint64_t generation) {
+  if (!is_process()) return;
+  (void)send(wire::plain_message{.kind = wire::control::serves, .id = generation});
 }
 
 void incarnation::ping() {

@@ -43,6 +43,7 @@ supervisor::supervisor(parts p)
       watch_(parts_.completions, parts_.config, parts_.device_memory.on_device()),
       cause_(parts_.completions),
       settlement_(parts_.requests, parts_.completions, cause_, *parts_.environment),
+      report_(parts_.journal),
       succession_(plan_for(parts_, memory_), parts_.requests, parts_.completions,
                   *parts_.environment) {
   if (!parts_.device_memory.on_device()) return;
@@ -72,7 +73,8 @@ worker_plan supervisor::plan_for(const parts& p, const worker_memory& memory) {
           .program_wakes = p.wakes,
           .executable = worker_executable(p.config),
           .plugin = p.backend.plugin,
-          .device = p.backend.description.uuid};
+          .device = p.backend.description.uuid,
+          .ordinal = p.ordinal};
 }
 
 result<void> supervisor::begin() {

@@ -6,6 +6,7 @@
 #include "device/selection/backend_choice.hpp"
 #include "device/supervision/incarnation.hpp"
 #include "device/supervision/loss/fault_attribution.hpp"
+#include "device/supervision/loss/loss_report.hpp"
 #include "device/supervision/loss/recovery.hpp"
 #include "device/supervision/loss/settlement.hpp"
 #include "device/supervision/supervisor_environment.hpp"
@@ -23,6 +24,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -34,7 +36,7 @@ namespace troupe {
 ///
 ///  - `worker_watch` notices that the worker is lost;
 ///  - `settlement` decides about each request of a lost worker, with `fault_attribution`
-///    if several may have caused a fault;
+///    if several may have caused a fault, and `loss_report` writes the journal;
 ///  - `worker_succession` owns the next worker, and limits how many there may be;
 ///  - `worker_memory` tells workers which memory there is.
 ///
@@ -56,6 +58,7 @@ class supervisor final {
     reactor& completions;
     memory_pool& device_memory;
     memory_pool& host_memory;
+    event_journal& journal;
     const os::unique_fd* blobs = nullptr;  ///< `worker_plan::blobs`
     chosen_backend backend{};
     int wakes = -1;  ///< the eventfd of the device thread
@@ -225,6 +228,12 @@ class supervisor final {
   void lose_active(sign_of_loss sign);
   void explain_end(const incarnation& worker, const os::exit_report& report, sign_of_loss& sign);
   void reap_lost();
+  void settle_lost();
+  void report_loss();
+  void note_event(device_event e);
+  void note_service(clock::time_point now, bool answers_are_due);
+  void await_answer(const role&, std::span<const std::uint16_t> replay);
+  void note_answer();
   void note_outcome(settlement::outcome left);
   void note_unexplained(std::optional<error> fault);
   [[nodiscard]] std::optional<sign_of_loss> violation_sign(const role& held);
@@ -250,13 +259,18 @@ class supervisor final {
   std::atomic<pid_t> pid_{-1};
   std::atomic<bool> is_let_go_{false};  // relaxed: nothing goes with it
 
-  mutable std::mutex mutex_;  // guards the next eight
+  mutable std::mutex mutex_;  // guards the next nine
   std::vector<unique_function<void()>> commands_;
   bool ended_ = false;
   bool has_run_ = false;              // the device thread has run, and only
   unique_function<void()> last_act_;  // this is left, when the supervisor has no other user
   std::vector<std::shared_ptr<generation_watcher>> watchers_;
   device_health health_;
+  struct unanswered_recovery {
+    device_event event;
+    clock::time_point lost_at;
+  };
+  std::optional<unanswered_recovery> recovery_;  // until a worker has answered since the last loss
   std::optional<error> stop_reason_;
   std::vector<worker::missing_library> missing_;  // libraries that the worker in service lacks
 
@@ -266,9 +280,12 @@ class supervisor final {
   worker_watch watch_;
   fault_attribution cause_;
   settlement settlement_;  // owns a lost worker until it is reaped
+  loss_report report_;
   worker_succession succession_;
   std::unique_ptr<incarnation> active_;
   clock::time_point lost_at_ = clock::time_point::min();
+  bool starts_anew_ = true;            // the next worker replaces none that was lost
+  std::uint64_t answered_before_ = 0;  // the worker in service
   std::vector<unique_function<bool()>> looks_;
   clock::time_point looking_since_{};
   bool ending_ = false;

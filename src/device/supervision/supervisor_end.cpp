@@ -43,6 +43,7 @@ void supervisor::end_service(const error& reason, bool by_request) {
     }
     health_.standby_ready = false;
     health_.standby_pid.reset();
+    recovery_.reset();
   }
   // First refuse, then end the workers, so that their marks are final, then fail the rest.
   pid_.store(-1, std::memory_order_release);
@@ -68,6 +69,11 @@ void supervisor::end_service(const error& reason, bool by_request) {
   if (parts_.config.forked_by) parts_.config.forked_by->own().dismiss(reason);
   publish(device_state::stopped);
   if (life_.has_stopped) life_.has_stopped(reason, by_request);
+  report_loss();  // that of a worker that was not reaped before
+  note_event({.what = by_request ? device_event::kind::stopped : device_event::kind::gave_up,
+              .spent = succession_.spent(current_time()),
+              .budget = parts_.config.restarts.restarts,
+              .why = reason});
 }
 
 // Precondition: the device has stopped.
@@ -77,8 +83,9 @@ void supervisor::serve_again() {
     stop_reason_.reset();
   }
   is_let_go_.store(false, std::memory_order_relaxed);
-  lost_at_ = current_time();
-  succession_.begin_anew(lost_at_);
+  starts_anew_ = true;
+  succession_.begin_anew(current_time());
+  note_event({.what = device_event::kind::restarted});
   handle_faults();
   if (life_.is_restarted) life_.is_restarted();
   // Requests sent from here on wait for the worker.
@@ -117,6 +124,7 @@ void supervisor::condemn(error why) {
   active_->abandon();
   active_.reset();
   publish(device_state::condemned);
+  note_event({.what = device_event::kind::condemned, .why = reason});
 }
 
 // The threads of a condemned device may run on: they use the mailbox and the pools,

@@ -125,8 +125,8 @@ supervisor::clock::time_point supervisor::next_turn() const {
   if (gone()) return clock::time_point::max();  // commands wake the thread themselves
   const clock::time_point now = current_time();
   const worker_pair all = workers();
-  clock::time_point until =
-      std::min(watch_.next_look(now), succession_.next_turn(all.active != nullptr));
+  clock::time_point until = std::min(
+      {watch_.next_look(now), succession_.next_turn(all.active != nullptr), report_.is_due()});
   if (!looks_.empty()) {
     // The longer it has taken, the less a little more matters.
     until = std::min(until, now + std::clamp<clock::duration>((now - looking_since_) / 8,
@@ -278,12 +278,22 @@ void supervisor::tick() {
   if (!active_ && succession_.may_serve(now)) activate_next();
   finish_protects();
   if (watch_.is_due(now)) check_requests(now);
+  if (parts_.completions.totals().answered.load(std::memory_order_relaxed) != answered_before_) {
+    note_answer();
+  }
+  if (now >= report_.is_due()) report_loss();
   const incarnation* standby = active_ ? succession_.next() : nullptr;
-  const std::lock_guard lock(mutex_);
-  health_.standby_ready =
+  const bool is_ready =
       standby != nullptr && standby->where() == incarnation::stage::ready && standby->warm();
-  health_.standby_pid =
+  const auto pid =
       standby != nullptr && standby->pid() > 0 ? std::optional(standby->pid()) : std::nullopt;
+  bool was_ready = false;
+  {
+    const std::lock_guard lock(mutex_);
+    was_ready = std::exchange(health_.standby_ready, is_ready);
+    health_.standby_pid = pid;
+  }
+  if (is_ready && !was_ready) note_event({.what = device_event::kind::standby_ready, .pid = pid});
 }
 
 void supervisor::check_requests(clock::time_point now) {

@@ -22,7 +22,10 @@ void supervisor::start_next() {
 }
 
 void supervisor::next_failed(error why) {
-  if (!succession_.note_failed(why.code, active_ != nullptr)) give_up(std::move(why));
+  if (!succession_.note_failed(why.code, active_ != nullptr)) return give_up(std::move(why));
+  note_event({.what = device_event::kind::start_failed,
+              .wait = succession_.time_to_start(current_time()),
+              .why = std::move(why)});
 }
 
 void supervisor::activate_next() {
@@ -38,6 +41,7 @@ void supervisor::activate_next() {
     const record& r = completions.at(slot);
     entries.push_back(wire::ring_entry{.ticket = r.ticket, .slot = slot, .lane = r.lane}.packed());
   }
+  await_answer(held, replay);  // the last step that may lack memory: nothing is handed over yet
   const bool first_time = generation_.load(std::memory_order_relaxed) == 0;
   const clock::time_point now = current_time();
   {
@@ -47,10 +51,8 @@ void supervisor::activate_next() {
     health_.standby_ready = false;
     health_.standby_pid.reset();
     missing_ = succession_.next()->missing();
-    if (!first_time) {
-      ++health_.restarts;
-      health_.last_failover = now - lost_at_;
-    }
+    if (!first_time) ++health_.restarts;
+    if (!starts_anew_) health_.last_failover = now - lost_at_;
   }
   active_ = succession_.take_next();
   completions.attach(held, active_->segment(), active_->number(), replay);
@@ -62,7 +64,9 @@ void supervisor::activate_next() {
   state_.store(device_state::ready, std::memory_order_release);
   parts_.requests.activate(active_->number(), entries, completions.walked_ticket(held),
                            !settlement_.holds_back());
+  note_service(now, !replay.empty());
   taken.reset();
+  active_->serves(generation());
 
   publish(device_state::ready);
   if (!parts_.config.standby || !active_->is_process()) return;
@@ -80,6 +84,7 @@ void supervisor::lose_active(sign_of_loss sign) {
   if (sign.what.by_run_limit) sign.why.message += active_->ask_where_it_is();
   // Before the state, and before the lost requests are answered: no thread may take the pid for a
   // worker's.
+  const auto pid = worker_pid();
   pid_.store(-1, std::memory_order_release);
   state_.store(device_state::recovering, std::memory_order_release);
   if (settlement_.worker() != nullptr) reap_lost();
@@ -101,15 +106,27 @@ void supervisor::lose_active(sign_of_loss sign) {
   {
     const std::lock_guard lock(mutex_);
     health_.last_fault = sign.why;
+    recovery_.reset();
   }
+  report_.begin({.what = device_event::kind::lost,
+                 .generation = sign.why.generation,
+                 .at = std::chrono::system_clock::now() -
+                       std::chrono::duration_cast<std::chrono::system_clock::duration>(
+                           current_time() - sign.at),
+                 .pid = pid,
+                 .budget = parts_.config.restarts.restarts,
+                 .why = sign.why},
+                sign.at);
   active_->kill();
   if (parts_.config.forked_by) parts_.config.forked_by->own().hurry();
   settlement::outcome left = settlement_.take_over(std::move(active_), sign);
   const bool explained = left.explained;
   note_outcome(std::move(left));
-  if (sign.ended) reap_lost();  // it was reaped, and no event of its end will come
+  if (sign.ended) settle_lost();  // it was reaped, and no event of its end will come
   // Until it is reaped it may turn out to be explained; see `note_outcome`.
-  if (!succession_.note_loss(sign.at, explained)) return give_up(std::move(sign.why));
+  const bool goes_on = succession_.note_loss(sign.at, explained);
+  if (settlement_.is_settled()) report_loss();
+  if (!goes_on) return give_up(std::move(sign.why));
   const clock::time_point now = current_time();
   if (succession_.start_is_due(now)) {
     start_next();
@@ -133,7 +150,13 @@ void supervisor::explain_end(const incarnation& worker, const os::exit_report& r
 }
 
 void supervisor::reap_lost() {
+  settle_lost();
+  report_loss();
+}
+
+void supervisor::settle_lost() {
   if (auto fault = settlement_.reap()) {
+    report_.explain(*fault);
     // Before any answer for it: its receiver must find the cause in the device's health.
     const std::lock_guard lock(mutex_);
     health_.last_fault = *std::move(fault);
@@ -145,16 +168,78 @@ void supervisor::reap_lost() {
 void supervisor::note_outcome(settlement::outcome left) {
   for (const clock::time_point at : left.refunds)
     succession_.refund(at);
+  report_.add(std::move(left.of_requests));
   note_unexplained(std::move(left.unexplained));
 }
 
 void supervisor::note_unexplained(std::optional<error> fault) {
   if (!fault) return;
+  note_event(
+      {.what = device_event::kind::unexplained, .generation = fault->generation, .why = fault});
   const std::lock_guard lock(mutex_);
   ++health_.unexplained_faults;
   if (health_.last_fault && health_.last_fault->generation == fault->generation) {
     health_.last_fault = std::move(fault);
   }
+}
+
+void supervisor::report_loss() {
+  const clock::time_point now = current_time();
+  report_.finish(succession_.spent(now), succession_.time_to_serve(now));
+}
+
+void supervisor::note_event(device_event e) {
+  if (e.generation == 0) e.generation = generation();
+  report_.record(std::move(e));
+}
+
+// Finds out when the worker in service answers first. Most often one of the first requests in
+// flight is answered first, and their completions tell the exact time; `tick` sees all others.
+void supervisor::await_answer(const role&, std::span<const std::uint16_t> replay) {
+  constexpr std::size_t first_ones = 64;
+  answered_before_ = parts_.completions.totals().answered.load(std::memory_order_relaxed);
+  if (starts_anew_) return;
+  for (const std::uint16_t slot : replay.first(std::min(replay.size(), first_ones))) {
+    record& r = parts_.completions.at(slot);
+    if (r.answered()) continue;
+    // First the memory: without it the completion stays in its place.
+    auto done = std::make_unique<completion>();
+    *done = std::move(r.done);
+    r.done = [this, done = std::move(done)](std::byte* reply, error* failure) {
+      if (failure == nullptr) note_answer();
+      if (*done) (*done)(reply, failure);
+    };
+  }
+}
+
+// With the role, so no answer can come before.
+void supervisor::note_service(clock::time_point now, bool answers_are_due) {
+  device_event ready{.what = device_event::kind::recovered, .pid = worker_pid()};
+  if (std::exchange(starts_anew_, false)) {
+    ready.what = device_event::kind::started;
+  } else {
+    ready.took = now - lost_at_;
+  }
+  if (ready.what == device_event::kind::started || !answers_are_due) {
+    return note_event(std::move(ready));
+  }
+  ready.generation = generation();
+  const std::lock_guard lock(mutex_);
+  recovery_ = {std::move(ready), lost_at_};
+}
+
+// With the role, on any thread, before the answer is given.
+void supervisor::note_answer() {
+  std::optional<device_event> recovered;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!recovery_) return;
+    recovered = std::move(recovery_->event);
+    recovered->took = current_time() - recovery_->lost_at;
+    health_.last_failover = recovered->took;
+    recovery_.reset();
+  }
+  report_.record(*std::move(recovered));
 }
 
 // Reports an invalid write of the worker in service.

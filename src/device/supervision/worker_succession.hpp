@@ -6,6 +6,7 @@
 
 #include <troupe/base/error.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -65,6 +66,15 @@ class worker_succession {
   /// True if a loss without a culprit would be the last one.
   [[nodiscard]] bool is_spent(clock::time_point now) { return losses_.is_spent(now, budget()); }
   [[nodiscard]] loss_history::tally failures(clock::time_point now) { return losses_.counted(now); }
+  /// How many losses within the window cost budget.
+  [[nodiscard]] int spent(clock::time_point now) { return losses_.spent(now); }
+  /// For how long the next worker is not started, if that is planned, or must not serve.
+  [[nodiscard]] clock::duration time_to_start(clock::time_point now) const noexcept {
+    return std::max(next_start_ - now, clock::duration::zero());
+  }
+  [[nodiscard]] clock::duration time_to_serve(clock::time_point now) const noexcept {
+    return std::max(activate_after_ - now, clock::duration::zero());
+  }
   /// The worker in service was lost. `explained`: it costs no budget. \returns false if there must
   /// be no other
   [[nodiscard]] bool note_loss(clock::time_point at, bool explained);

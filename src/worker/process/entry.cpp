@@ -11,6 +11,7 @@
 #include "worker/process/blob_keeper.hpp"
 #include "worker/process/crash.hpp"
 #include "worker/process/engine.hpp"
+#include "worker/process/process_title.hpp"
 #include "worker/process/worker_argument.hpp"
 #include "worker/process/worker_runtime.hpp"
 
@@ -136,6 +137,9 @@ class worker_process {
         return begin(message.plain.id);
       case wire::control::protect:
         return protect(message.protect);
+      case wire::control::serves:
+        show(fmt::format("generation {}", message.plain.id));
+        return {};
       case wire::control::ping:  // answered by the listener, unless it has descriptors
       case wire::control::hello:
       case wire::control::ready:
@@ -213,6 +217,7 @@ class worker_process {
                          std::vector<os::unique_fd>& descriptors) {
     if (auto good = check(message, descriptors); !good) return good;
     configuration_ = message;
+    show("starting");
     auto mailbox = map(descriptors[0], message.mailbox_bytes, os::protection::read);
     if (!mailbox) return std::move(mailbox).error();
     mailbox_ = *std::move(mailbox);
@@ -284,7 +289,13 @@ class worker_process {
         std::move(backend_));
     if (!started) return std::move(started).error();
     runtime_ = *std::move(started);
+    show("standby");
     return send(wire::plain_message{.kind = wire::control::ready, .id = id});
+  }
+
+  // In `ps`.
+  void show(std::string_view state) const {
+    worker::set_title(worker::title(configuration_.ordinal, state));
   }
 
   [[nodiscard]] worker::engine* backend() const noexcept {
@@ -357,7 +368,9 @@ class worker_process {
 }  // namespace
 
 std::optional<int> worker_entry(int argc, char** argv, void (*add)(operation_table&)) {
-  if (argc != 2 || std::string_view(argv[1]) != worker::worker_argument) return std::nullopt;
+  // A third argument is the space for its title.
+  const bool is_worker = argc == 2 || argc == 3;
+  if (!is_worker || std::string_view(argv[1]) != worker::worker_argument) return std::nullopt;
   os::hold_standard_places();
   // It was inherited through an `exec`, and must not be inherited again.
   ::fcntl(worker::control_descriptor, F_SETFD, FD_CLOEXEC);

@@ -66,6 +66,7 @@ class simulated_worker final : public incarnation {
   void on_control() override;
   void protect(const frozen_range&, bool) override {}
   void change_memory(const memory_change&) override {}
+  void serves(std::uint64_t) override {}
   void ping() override;
   void kill() noexcept override;
   os::exit_report end() noexcept override;

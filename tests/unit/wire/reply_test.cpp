@@ -128,7 +128,7 @@ TEST(WireControl, AMessageIsWholeOrNothing) {
   EXPECT_FALSE(good(wire::control::ping, sizeof(wire::plain_message) + 1));
   EXPECT_FALSE(good(wire::control::ping, 3));
   EXPECT_FALSE(good(wire::control{0}, sizeof(wire::plain_message)));
-  constexpr auto past_the_last = static_cast<std::uint32_t>(wire::control::pong) + 1;
+  constexpr auto past_the_last = static_cast<std::uint32_t>(wire::control::serves) + 1;
   EXPECT_FALSE(good(wire::control{past_the_last}, sizeof(wire::plain_message)));
 }
 

@@ -41,6 +41,7 @@ settlement::outcome settlement::take_over(std::unique_ptr<incarnation>&& worker,
   }
   draining_->costs_budget = !left.explained;
   left.refunds = std::exchange(refunds_, {});
+  left.of_requests = std::exchange(found_, {});
   return left;
 }
 
@@ -63,6 +64,7 @@ settlement::outcome settlement::settle_reaped() {
     left.explained = is_explained(sign.what, {});
   }
   left.refunds = std::exchange(refunds_, {});
+  left.of_requests = std::exchange(found_, {});
   if (left.explained && draining_->costs_budget) left.refunds.push_back(sign.at);
   draining_.reset();
   return left;
@@ -104,6 +106,7 @@ void settlement::fail_known_culprit(const role& held) {
   for (draining_worker::held_request& h : draining_->held) {
     if (h.ticket != draining_->sign.what.culprit_ticket) continue;
     h.accused = true;
+    name_culprit(held, h.slot);
     answer(held, h.slot, end_of(held, verdict::culprit, h.slot, true));
   }
 }
@@ -147,6 +150,9 @@ void settlement::settle(const role& held, outcome& left) {
       what.culprit_known || std::ranges::count(verdicts, verdict::culprit) > 0;
   for (std::size_t i = 0; i < unfinished.size(); ++i) {
     const std::uint16_t slot = unfinished[i]->slot;
+    if (verdicts[i] == verdict::culprit || verdicts[i] == verdict::poisonous) {
+      name_culprit(held, slot);
+    }
     if (!unfinished[i]->accused) answer(held, slot, end_of(held, verdicts[i], slot, culprit_named));
   }
   // A request sent since the worker was lost may read content that has become undefined only now.
@@ -188,6 +194,7 @@ std::optional<error> settlement::end_of(const role& held, verdict v, std::uint16
       }
       if (losses.started && what.from_outside) ++losses.outside_kills;
       replayed_.fetch_add(losses.started ? 1 : 0, std::memory_order_relaxed);
+      if (losses.started) ++found_.run_again;
       return std::nullopt;
     case verdict::culprit:
       if (!what.by_run_limit) {
@@ -221,10 +228,15 @@ std::optional<error> settlement::end_of(const role& held, verdict v, std::uint16
   return end;
 }
 
+void settlement::name_culprit(const role& held, std::uint16_t slot) {
+  if (found_.culprit.empty()) found_.culprit = completions_.ends(held).text_of(slot);
+}
+
 // If everything is settled at once, no worker has the request any more, and its slot
 // is free before its answer runs. Otherwise the next worker may have it, and passes it over.
 void settlement::answer(const role& held, std::uint16_t slot, std::optional<error> end) {
   if (!end) return;
+  ++found_.failed;
   if (draining_->sign.marks_are_final()) {
     completions_.drop(held, slot, *std::move(end));
   } else if (!completions_.at(slot).answered()) {
@@ -243,8 +255,9 @@ void settlement::note_fault(const role& held, std::uint16_t slot) {
       quarantine.note_writes(completions_.at(one));
     }
   }
-  quarantine.note_fault(completions_.at(slot), completions_.ends(held).text_of(slot),
-                        environment_.now());
+  auto refused = quarantine.note_fault(completions_.at(slot), completions_.ends(held).text_of(slot),
+                                       environment_.now());
+  if (refused) found_.quarantined.push_back(*std::move(refused));
 }
 
 // Forgets dropped requests. The next worker, which leaves held requests alone, may also have

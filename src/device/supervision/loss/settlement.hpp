@@ -6,12 +6,14 @@
 #include "device/supervision/supervisor_environment.hpp"
 
 #include <troupe/base/error.hpp>
+#include <troupe/device/health.hpp>
 
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace troupe {
@@ -38,7 +40,14 @@ class settlement {
              supervisor_environment& environment) noexcept
       : requests_(requests), completions_(completions), cause_(cause), environment_(environment) {}
 
-  /// The outcome of a loss, for the device's budget and its health.
+  /// The effects of a loss on the requests of the worker.
+  struct consequences {
+    std::string culprit{};  ///< the first request that was named for it, as errors show it
+    int run_again = 0;      ///< requests that had begun
+    int failed = 0;
+    std::vector<quarantined_request> quarantined{};  ///< they are refused from now on
+  };
+  /// The outcome of a loss, for the device's budget, its health and its journal.
   struct outcome {
     /// A request or an outside cause is named for it.
     bool explained = false;
@@ -46,6 +55,7 @@ class settlement {
     std::optional<error> unexplained{};
     /// Times of earlier losses that turn out to cost no budget.
     std::vector<clock::time_point> refunds{};
+    consequences of_requests{};
   };
 
   /// Takes over a worker that was killed, or has ended, and holds back its requests. Settles them
@@ -64,6 +74,10 @@ class settlement {
   }
   /// True while requests wait for the lost worker's final marks.
   [[nodiscard]] bool holds_back() const noexcept { return draining_ && !draining_->held.empty(); }
+  /// False while the cause of the last loss, or its effects, may still turn out.
+  [[nodiscard]] bool is_settled() const noexcept {
+    return !draining_ || (draining_->held.empty() && !draining_->sign.ask_its_end);
+  }
   [[nodiscard]] clock::time_point reaped_at() const noexcept { return reaped_at_; }
 
   // For the end of the device.
@@ -88,6 +102,7 @@ class settlement {
   [[nodiscard]] std::optional<error> end_of(const role& held, verdict v, std::uint16_t slot,
                                             bool culprit_named);
   void answer(const role& held, std::uint16_t slot, std::optional<error> end);
+  void name_culprit(const role& held, std::uint16_t slot);
   void note_fault(const role& held, std::uint16_t slot);
   void forget_ended(const role& held);
   void release(const role& held);
@@ -98,6 +113,7 @@ class settlement {
   supervisor_environment& environment_;
   std::optional<draining_worker> draining_;
   std::vector<clock::time_point> refunds_;  // earlier losses whose culprit is named now
+  consequences found_;                      // since the last outcome
   clock::time_point reaped_at_{};
   std::atomic<std::uint64_t> replayed_{0};  // a count: relaxed
 };

@@ -1,4 +1,6 @@
-#include "info/requests.hpp"
+#include "info/commands/requests.hpp"
+
+#include "info/commands/closest_name.hpp"
 
 #include <troupe/request/catalogue.hpp>
 
@@ -43,8 +45,11 @@ int show_requests(std::string_view name, bool json) {
   const std::vector<const request_type*> all =
       one != nullptr ? std::vector{one} : requests_of(name);
   if (all.empty()) {
-    fmt::print(stderr, "no request and no library is called {}; libraries: {}\n", name,
-               fmt::join(libraries(), ", "));
+    std::vector<std::string_view> known = libraries();
+    for (const request_type* const type : requests_of(""))
+      known.push_back(type->name);
+    fmt::print(stderr, "no request and no library is called {}{}\nlibraries: {}\n", name,
+               did_you_mean(name, known), fmt::join(libraries(), ", "));
     return 2;
   }
   if (json) {

@@ -1,4 +1,4 @@
-// `troupe info`: prints the parts that this installation finds on this machine, and those missing.
+#include "info/report.hpp"
 
 #include "device/selection/backend_choice.hpp"
 #include "device/selection/locate.hpp"
@@ -8,14 +8,12 @@
 #include "info/look_up.hpp"
 #include "info/machine.hpp"
 #include "info/plugins.hpp"
-#include "info/requests.hpp"
 #include "info/vendor_libraries.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <iterator>
 #include <string_view>
@@ -23,17 +21,6 @@
 
 namespace troupe::info {
 namespace {
-
-constexpr const char* usage =
-    "usage: troupe info [--json]  the machine, devices, driver, plugins and libraries, and what "
-    "is\n"
-    "                             missing\n"
-    "       troupe info --limits [--json]\n"
-    "                             the cases that vendors' libraries are given, versions, and why\n"
-    "       troupe requests [--json] [LIBRARY|REQUEST]\n"
-    "                             what can be asked; of one request, all that it takes\n"
-    "       troupe requests --index  all of it as one page of Markdown\n"
-    "       troupe version        the version of Troupe\n";
 
 // In one line: the failed call, in the vendor's terms, and the reason.
 std::string line_of(const error& why) {
@@ -226,36 +213,11 @@ void show_json(const std::vector<section>& all) {
 }
 
 }  // namespace
+
+void show_report(bool json, bool limits_only) {
+  // Look everything up before printing: a child process would print buffered text, too.
+  const auto all = limits_only ? std::vector{limits()} : everything();
+  json ? show_json(all) : show(all);
+}
+
 }  // namespace troupe::info
-
-static int wrong_usage() {
-  fmt::print(stderr, "{}", troupe::info::usage);
-  return 2;
-}
-
-int main(int argc, char** argv) {
-  std::vector<std::string_view> arguments(argv + std::min(argc, 1), argv + argc);
-  const bool json = std::erase(arguments, "--json") == 1;
-  const std::string_view command = arguments.empty() ? "" : arguments.front();
-  if (command == "requests" && arguments.size() == 2 && arguments.back() == "--index") {
-    troupe::info::show_index();
-    return 0;
-  }
-  if (command == "requests" && arguments.size() <= 2) {
-    return troupe::info::show_requests(arguments.size() == 2 ? arguments.back() : "", json);
-  }
-  const bool limits = command == "info" && std::erase(arguments, "--limits") == 1;
-  if (arguments.size() > 1 || (json && command != "info")) return wrong_usage();
-  if (command == "info") {
-    // Look everything up before printing: a child process would print buffered text, too.
-    const auto all = limits ? std::vector{troupe::info::limits()} : troupe::info::everything();
-    json ? troupe::info::show_json(all) : troupe::info::show(all);
-  } else if (command == "version" || command == "--version") {
-    fmt::print("{}\n", TROUPE_VERSION);
-  } else if (command == "help" || command == "--help" || command == "-h") {
-    fmt::print("{}", troupe::info::usage);
-  } else {
-    return wrong_usage();
-  }
-  return 0;
-}

@@ -1,0 +1,41 @@
+#pragma once
+
+#include "telemetry/event_courier.hpp"
+
+#include <troupe/device/events.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace troupe {
+
+/// The last events of a device. Any thread may record and read; both take a mutex that is held for
+/// a copy only.
+class event_journal {
+ public:
+  explicit event_journal(std::int32_t device) noexcept : device_(device) {}
+
+  /// Numbers the event, keeps it, and passes it on. Drops it if there is no memory; the gap in the
+  /// numbers shows that.
+  void record(device_event e) noexcept;
+  /// The events with greater numbers, the oldest first.
+  [[nodiscard]] std::vector<device_event> since(std::uint64_t number) const;
+  /// Passes all events on from now on, beginning with those recorded so far.
+  void deliver_to(std::shared_ptr<event_courier> courier);
+
+  /// How many events are kept.
+  static constexpr std::size_t capacity = 1024;
+
+ private:
+  const std::int32_t device_;
+  mutable std::mutex mutex_;  // guards the rest; held while posting, so that the order is the same
+  std::uint64_t last_ = 0;
+  std::deque<device_event> events_;
+  std::shared_ptr<event_courier> courier_;
+};
+
+}  // namespace troupe
