@@ -1,11 +1,12 @@
 // Calls the executors of the CUDA backend in the thread of the test, on memory of the program: the
 // emulation of their libraries runs enqueued work at once. The CPU backend runs their elementwise
-// functions.
+// functions and products.
 
 #include "conformance/runner.hpp"
 
 #include "cuda/emulated/lane.hpp"
 
+#include <troupe/blas/level3.hpp>
 #include <troupe/elementwise/map.hpp>
 #include <troupe/plugin/static_registration.hpp>
 
@@ -16,6 +17,7 @@ const operation_table& emulated_operations() {
   static const operation_table table = [] {
     operation_table filled;
     filled.insert(*backend_operations().find(request_type_of<elementwise::map>().id));
+    filled.insert(*backend_operations().find(request_type_of<blas::gemm>().id));
     plugin_operations::visit([&](auto& add) { add(filled); });
     return filled;
   }();

@@ -106,6 +106,26 @@ void gru(T* __restrict gates, const T* __restrict q, const T* __restrict h_befor
 }
 
 template <class T>
+void gru_reset(T* __restrict gates, const T* __restrict h_before, T* __restrict q, std::int64_t n) {
+  for (std::int64_t k = 0; k < n; ++k) {
+    gates[k] = sigmoid(gates[k]);
+    gates[n + k] = sigmoid(gates[n + k]);
+    q[k] = gates[k] * h_before[k];
+  }
+}
+
+template <class T>
+void gru_update(T* __restrict gates, const T* __restrict h_before, T* __restrict h,
+                std::int64_t n) {
+  for (std::int64_t k = 0; k < n; ++k) {
+    const T z = gates[n + k];
+    const T fresh = hyperbolic(gates[2 * n + k]);
+    gates[2 * n + k] = fresh;
+    h[k] = (1 - z) * fresh + z * h_before[k];
+  }
+}
+
+template <class T>
 void relu_backward(T* __restrict gates, const T* __restrict dh, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i)
     gates[i] = gates[i] > 0 ? dh[i] : T{0};
@@ -148,6 +168,28 @@ void gru_backward(T* __restrict gates, T* __restrict q, const T* __restrict h_be
     gates[2 * n + k] = of_n;
     q[k] = of_n * r;
     dh_before[k] = dh[k] * z;
+  }
+}
+
+template <class T>
+void gru_update_backward(T* __restrict gates, const T* __restrict h_before, const T* __restrict dh,
+                         T* __restrict dh_before, std::int64_t n) {
+  for (std::int64_t k = 0; k < n; ++k) {
+    const T z = gates[n + k];
+    const T fresh = gates[2 * n + k];
+    gates[n + k] = dh[k] * (h_before[k] - fresh) * z * (1 - z);
+    gates[2 * n + k] = dh[k] * (1 - z) * (1 - fresh * fresh);
+    dh_before[k] = dh[k] * z;
+  }
+}
+
+template <class T>
+void gru_reset_backward(T* __restrict gates, const T* __restrict h_before, const T* __restrict dq,
+                        T* __restrict dh_before, std::int64_t n) {
+  for (std::int64_t k = 0; k < n; ++k) {
+    const T r = gates[k];
+    gates[k] = dq[k] * h_before[k] * r * (1 - r);
+    dh_before[k] += dq[k] * r;
   }
 }
 
@@ -219,10 +261,14 @@ const cells<T> cell_sets<T>::CELLS = {.relu = relu<T>,
                                       .tanh = tanh_cell<T>,
                                       .lstm = lstm<T>,
                                       .gru = gru<T>,
+                                      .gru_reset = gru_reset<T>,
+                                      .gru_update = gru_update<T>,
                                       .relu_backward = relu_backward<T>,
                                       .tanh_backward = tanh_backward<T>,
                                       .lstm_backward = lstm_backward<T>,
                                       .gru_backward = gru_backward<T>,
+                                      .gru_update_backward = gru_update_backward<T>,
+                                      .gru_reset_backward = gru_reset_backward<T>,
                                       .multiply = multiply<T>,
                                       .panel = panel<T>};
 template const cells<float> cell_sets<float>::CELLS;
