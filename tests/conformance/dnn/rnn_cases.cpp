@@ -142,7 +142,7 @@ void rnn_stage::expect(scene& s, const test_tensor& t, const values& expected, s
   double most = 1;
   for (const double one : expected)
     most = std::max(most, std::abs(one));
-  const bool rounds = s.on_gpu() || c_.type == dtype::f64;
+  const bool rounds = s.as_on_gpu() || c_.type == dtype::f64;
   const auto now = s.elements_now(t);
   ASSERT_EQ(now.size(), expected.size()) << s.note();
   const std::int64_t terms = 4 * c_.network.layers * c_.steps +
