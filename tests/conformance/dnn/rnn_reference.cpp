@@ -221,7 +221,7 @@ class network {
       const auto sum = [&](std::int64_t gate, std::int64_t j) {
         return of_.sum(of_x(gate * hidden + j), of_h(gate * hidden + j));
       };
-      numbers reset;  // of gru: r · h
+      numbers reset;  // r · h of gru
       for (std::int64_t j = 0; j < hidden && !p_.network.linear_before_reset; ++j)
         reset.push_back(of_.product(of_.sigmoid(sum(0, j)), at(h, j)));
       numbers next;

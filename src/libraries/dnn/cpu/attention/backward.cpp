@@ -99,7 +99,7 @@ class backward_units {
     T* gradients;
     T* kept;
     T* dropped;
-    T* slopes;  ///< of a soft cap
+    T* slopes;  ///< derivatives of a soft cap
     T* keys;
     T* values;
     T* statistic;

@@ -198,7 +198,7 @@ void dots(const T* a, std::int64_t a_step, const T* b, std::int64_t b_step, T* c
   p = p * square - 3.33332819422e-1f;
   const vec<float> near = x + x * square * p;
   const vec<float> size = x < vec<float>{} ? -x : x;
-  const vec<float> bound = all(20.0f);  // the tangent is 1 there, and NaN stays NaN
+  const vec<float> bound = all(20.0f);  // tanh is 1 there, and NaN stays NaN
   const vec<float> far = 1.0f - 2.0f / (exponential(2.0f * (size > bound ? bound : size)) + 1.0f);
   return size < all(0.625f) ? near : x < vec<float>{} ? -far : far;
 }

@@ -58,7 +58,7 @@ class backward_data_pass {
     R* dh_before = nullptr;
     R* dh_step = nullptr;
     R* du = nullptr;
-    R* dq = nullptr;  ///< where the reset gate comes first
+    R* dq = nullptr;  ///< if the reset gate comes first
     factor<R> by_h;   ///< from the sums of all gates, of gru of the first two
     factor<R> by_q;
     factor<R> by_p;

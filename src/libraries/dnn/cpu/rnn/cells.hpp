@@ -18,8 +18,8 @@ struct cells {
   void (*lstm)(T* gates, const T* c_before, T* c, T* u, std::int64_t n);
   /// q is the part of n's sum that comes from the state.
   void (*gru)(T* gates, const T* q, const T* h_before, T* h, std::int64_t n);
-  /// Where the reset gate comes first, in two parts: q = r · h_before, whose product belongs to the
-  /// sum of n, and what follows.
+  /// A gru whose reset gate comes first, in two parts: q = r · h_before, whose product belongs to
+  /// the sum of n, and what follows.
   void (*gru_reset)(T* gates, const T* h_before, T* q, std::int64_t n);
   void (*gru_update)(T* gates, const T* h_before, T* h, std::int64_t n);
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "libraries/dnn/cuda/attention/tiles/tile.hpp"
+#include "libraries/dnn/cuda/attention/tiles/scores.hpp"
 
 // Source: Dao et al., "FlashAttention: Fast and Memory-Efficient Exact Attention with
 // IO-Awareness", 2022, algorithm 4. Each gradient recomputes the probabilities that it needs. So no

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "libraries/dnn/cuda/attention/tiles/tile.hpp"
+#include "libraries/dnn/cuda/attention/tiles/scores.hpp"
 
 #include <numeric>
 

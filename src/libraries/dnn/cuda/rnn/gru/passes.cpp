@@ -44,7 +44,7 @@ struct matrix {
   }
 };
 
-/// What forward keeps: offsets in bytes of the arrays of each layer and direction, and of each
+/// The parts of a reserve: offsets in bytes of the arrays of each layer and direction, and of each
 /// layer's input but the first's.
 struct reserve_layout {
   struct records {
@@ -182,7 +182,7 @@ class pass {
   const R& r_;
   dnn::rnn_shape s_;
   dtype type_;
-  dtype real_;  ///< of the arithmetic
+  dtype real_;  ///< the type of the arithmetic
   bool time_first_;
   lane& where_;
   reserve_layout layout_;
