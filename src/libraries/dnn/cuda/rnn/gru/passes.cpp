@@ -84,7 +84,7 @@ class pass {
         frame_(where) {
     if (!dnn::every_step(s_, r.lengths)) lengths_ = frame_.template array<std::int32_t>(s_.batch);
     if (r.reserve.null()) return;
-    reserve_ = operands_.add_reserve(r.reserve, use::updates, frame_);
+    reserve_ = operands_.add(r.reserve, use::updates, frame_);
   }
 
  protected:
