@@ -18,7 +18,7 @@ declare -A gpu_sanitized=(
 )
 gpu_sanitized[primitives]+=':PrimitivesScan.WorksInPlace:PrimitivesTopK.NeedsNoIndices:PrimitivesHistogram.FailsFor*'
 gpu_sanitized[memory]+=':MemoryConvert.KeepsSixtyFourBits:MemoryConvert.TakesAnyShapeAndStrides'
-gpu_sanitized[dnn]+=':DnnPooling.AveragesAdaptively:DnnLrn.*:DnnRnn.GradientsOfWeights*'
+gpu_sanitized[dnn]+=':DnnPooling.AveragesAdaptively:DnnLrn.*:DnnRnn.GradientsOfWeights*:DnnRnn.IsTheDefinitionForOneOf*:DnnRnnOnnx*'
 gpu_sanitized[dnn]+=':DnnAttentionBackward.IsWhatDifferences*:DnnAttentionForward.OfAChunk*:DnnAttentionForward.OfAQuery*'
 gpu_sanitized[blas]+=':BlasGemm.AcceptsEmptyAndOddSizes:BlasGemm.WorksOnBlocks*:BlasGeam.*'
 

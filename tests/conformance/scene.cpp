@@ -187,7 +187,7 @@ bool scene::as_on_gpu() const { return on_gpu() || runner_.is_emulation(); }
 
 void scene::refused_by_library(std::string_view name, const error& refusal) {
   // Only a GPU's library knows its kernels, and only when it is asked.
-  if (on_gpu() && refusal.code == errc::unsupported &&
+  if (as_on_gpu() && refusal.code == errc::unsupported &&
       refusal.message.starts_with("not offered: ")) {
     std::printf("%s\n", refusal.message.c_str());
     return;

@@ -64,6 +64,7 @@ class rnn_drawing {
     n.layers = from(1, 3);
     n.projection = n.cell == dnn::rnn_cell::lstm && one_in(2) ? from(0, n.hidden - 1) : 0;
     n.dropout = one_in(2) ? 0.25 : 0;
+    n.linear_before_reset = n.cell != dnn::rnn_cell::gru || one_in(2);
   }
 
   template <class R>

@@ -18,13 +18,19 @@
 ///   them every sequence has s_q queries and s_kv keys);
 /// - c − left ≤ j ≤ c + right, where c is i, or for `diagonal::bottom_right` i + lengths_kv −
 ///   lengths_q. A bound of −1 is none. So right = 0 is causal, and right = 0 with left = w a
-///   sliding window of w + 1 keys.
+///   sliding window of w + 1 keys;
+/// - `mask.allowed` (boolean [1 or b, 1 or h, 1 or s_q, s_kv]) is true, where it is given.
 ///
-/// To the scaled score are added `bias` [1 or b, 1 or h, s_q, s_kv], and with `alibi` slope ·
+/// **Soft cap.** With `soft_cap` = c above 0, the scaled score s becomes c · tanh(s / c), before
+/// anything is added. To it are added `bias` [1 or b, 1 or h, s_q, s_kv], and with `alibi` slope ·
 /// (j − c), whose slopes are those of Press et al., "Train Short, Test Long", 2022: for h a power
 /// of two 2^(−8 (i + 1) / h); else those of the next lower power p, followed by every other one
 /// of 2 p. A query that attends to nothing, also one beyond lengths_q, has o = 0 and the statistic
 /// −∞; elements of bias beyond the masks are not read.
+///
+/// **Sinks** [h] are a logit for each query head that takes part in the softmax like the score of
+/// one more key, whose value is 0: the denominator is Σ exp(score) + exp(sink), and the statistic
+/// its logarithm, also of a query that attends to nothing within its sequence.
 ///
 /// **Dropout** (`dropout`). A probability of the softmax becomes 0 with the probability
 /// `dropout.probability` = p, else it is divided by 1 − p; the statistics do not change. It is kept
@@ -33,7 +39,8 @@
 /// offset. If cuDNN computes f16 and bf16 on CUDA, the mask is its own function of seed and offset.
 ///
 /// **Statistics** [b, h, s_q, 1] are the logarithms of the softmaxes' denominators, log Σ exp, of
-/// the scores with bias and ALiBi: f32, for f64 f64. `attention_backward` needs them.
+/// the scores with soft cap, bias and ALiBi, and of the sink: f32, for f64 f64.
+/// `attention_backward` needs them.
 ///
 /// **Packed sequences** (`packed`). With `offsets_q` and `offsets_o` (i64 [b + 1]), q is
 /// [t_q, h, d] and o [t_q, h, d_v]: the tokens of all sequences. Sequence n has lengths_q[n] tokens
@@ -54,8 +61,8 @@
 /// and v of such a sequence are NaN; if sequences are packed, it may overwrite tokens of others.
 /// With `all_attend` they are not checked.
 ///
-/// Types: q, k, v and o have one of f64, f32, f16 and bf16; bias has q's type, or f32 beside f16
-/// and bf16. All but f64 is computed in f32. For e4m3 see `attention_forward`.
+/// Types: q, k, v and o have one of f64, f32, f16 and bf16; bias and sinks have q's type, or f32
+/// beside f16 and bf16. All but f64 is computed in f32. For e4m3 see `attention_forward`.
 ///
 /// \errors `shape_mismatch`, `type_mismatch`, `aliasing`; `invalid_argument` for operands that do
 /// not go together; `size_overflow` for an offset beyond the stream; `unsupported` on CUDA for
@@ -75,6 +82,7 @@ struct attention_mask {
   std::int64_t right = -1;
   any_tensor lengths_q{};
   any_tensor lengths_kv{};
+  any_tensor allowed{};
 };
 
 /// The probabilities that are dropped.
@@ -114,7 +122,8 @@ struct attention_fp8 {
 
 /// o = softmax(scale · q · kᵀ + masks) · v. A `scale` of 0 stands for 1/√d.
 ///
-/// With q, k and v of e4m3, o is e4m3, f16 or bf16, bias is f32, and every product has factors
+/// With q, k and v of e4m3, o is e4m3, f16 or bf16, bias and sinks are f32, and every product has
+/// factors
 /// (`fp8`), f32 of one element, 1 where not given: scores are descale_q · descale_k · q · kᵀ;
 /// probabilities p are rounded to e4m3(scale_s · p); o is descale_s · descale_v · p · v, stored
 /// where it is e4m3 as e4m3(scale_o · o). `amax_s` and `amax_o` receive the largest p (after
@@ -142,17 +151,20 @@ struct TROUPE_EXPORT attention_forward {
   packed_sequences packed{};
   attention_pages pages{};
   attention_fp8 fp8{};
+  double soft_cap = 0;
+  any_tensor sinks{};
 
   static void describe(description<attention_forward>& d);
 };
 
-/// The gradients of `attention_forward` by q, k, v and, where `dbias` is given, by bias.
+/// The gradients of `attention_forward` by q, k, v and, where `dbias` and `dsinks` are given, by
+/// bias and sinks.
 ///
 /// Reads the operands of forward, its o and statistics, and dout, the gradient of o. Writes dq, dk,
-/// dv and dbias in the shapes, types and packed layouts of q, k, v and bias; dout lies as o does,
-/// so with `packed.offsets_o`. All masks and options are those of forward. Gradients of queries and
-/// keys beyond the lengths are 0; where sequences are packed, elements that belong to none are
-/// unspecified. There are no pages and no e4m3.
+/// dv, dbias and dsinks in the shapes, types and packed layouts of q, k, v, bias and sinks; dout
+/// lies as o does, so with `packed.offsets_o`. All masks and options are those of forward.
+/// Gradients of queries and keys beyond the lengths are 0; where sequences are packed, elements
+/// that belong to none are unspecified. There are no pages and no e4m3.
 ///
 /// `deterministic`: the same bits on every run. The CPU always computes so.
 struct TROUPE_EXPORT attention_backward {
@@ -176,6 +188,9 @@ struct TROUPE_EXPORT attention_backward {
   attention_dropout dropout{};
   packed_sequences packed{};
   bool deterministic = false;
+  double soft_cap = 0;
+  any_tensor sinks{};
+  any_tensor dsinks{};
 
   static void describe(description<attention_backward>& d);
 };

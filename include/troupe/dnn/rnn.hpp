@@ -16,8 +16,9 @@
 /// - relu, tanh: h_t = f(W_x x_t + b_x + W_h h_{t−1} + b_h)
 /// - lstm: i, f, g, o = σ, σ, tanh, σ of the same sums; c_t = f · c_{t−1} + i · g; h_t = o ·
 ///   tanh(c_t), or with a projection h_t = W_p (o · tanh(c_t))
-/// - gru: r, z = σ of the same sums; n = tanh(W_x x_t + b_x + r · (W_h h_{t−1} + b_h)); h_t = (1 −
-///   z) · n + z · h_{t−1}
+/// - gru: r, z = σ of the same sums; n = tanh(W_x x_t + b_x + r · (W_h h_{t−1} + b_h)), or without
+///   `linear_before_reset` n = tanh(W_x x_t + b_x + W_h (r · h_{t−1}) + b_h); h_t = (1 − z) · n + z
+///   · h_{t−1}
 ///
 /// **Sizes.** t steps of b sequences with i features; d directions, 1 or 2; p = `projection` where
 /// that is not 0, else `hidden`. x is [t, b, i], y [t, b, d · p], the states h_0 and h_n [layers ·
@@ -50,10 +51,10 @@
 /// rounds values between layers and steps to the type. `math` is as for convolutions.
 ///
 /// \errors `shape_mismatch`, `type_mismatch`, `layout_unsupported`, `aliasing`; `invalid_argument`
-/// for a number out of its range, for c_0, c_n or a projection of another cell than lstm, and, when
-/// the request runs, for a reserve smaller than `rnn_sizes` says: nothing has been written then;
-/// `size_overflow` for an offset beyond the stream; `unsupported` on a GPU for networks that cuDNN
-/// does not have
+/// for a number out of its range, for c_0, c_n or a projection of another cell than lstm, for
+/// `linear_before_reset` = false of another cell than gru, and, when the request runs, for a
+/// reserve smaller than `rnn_sizes` says: nothing has been written then; `size_overflow` for an
+/// offset beyond the stream; `unsupported` on a GPU for networks that cuDNN does not have
 namespace troupe::dnn {
 
 enum class rnn_cell : std::uint8_t { relu, tanh, lstm, gru };
@@ -69,6 +70,9 @@ struct rnn_network {
   std::uint64_t seed = 0;
   std::int64_t offset = 0;  ///< in words of 32 bits
   dnn::math_mode math = dnn::math_mode::strict;
+  /// For gru, false: the reset gate multiplies the state before W_h does. ONNX's default is false,
+  /// PyTorch's and cuDNN's only way is true.
+  bool linear_before_reset = true;
 
   TROUPE_EXPORT static void describe(description<rnn_network>& d);
 };

@@ -50,6 +50,25 @@ def test_attention_matches_numpy(gpu, rng, dtype):
     np.testing.assert_allclose(statistics.numpy(), log_sums, atol=5e-3)
 
 
+def test_soft_cap_sinks_and_boolean_masks_match_numpy(gpu, rng):
+    q, k, v = (drawn(rng, 2, 4, n, 16, dtype="f4") for n in (9, 12, 12))
+    sinks = drawn(rng, 4, dtype="f4")
+    allowed = rng.random((2, 1, 9, 12)) < 0.7
+    o = gpu.dnn.attention_forward(
+        q=gpu.tensor(q), k=gpu.tensor(k), v=gpu.tensor(v),
+        mask_allowed=gpu.tensor(allowed), soft_cap=1.5, sinks=gpu.tensor(sinks),
+    ).result()  # fmt: skip
+    scores = 1.5 * np.tanh(np.einsum("bhid,bhjd->bhij", q, k) / 4 / 1.5)
+    weights = np.where(allowed, np.exp(scores), 0)
+    total = weights.sum(-1, keepdims=True) + np.exp(sinks)[:, None, None]
+    np.testing.assert_allclose(
+        o.numpy(), np.einsum("bhij,bhjd->bhid", weights / total, v), atol=1e-5
+    )
+    with pytest.raises(troupe.ShapeMismatch, match="mask.allowed must be"):
+        x = gpu.tensor(q)
+        gpu.dnn.attention_forward(q=x, k=x, v=x, mask_allowed=gpu.tensor(allowed[:, :, :4, :9]))
+
+
 def test_tokens_first_is_a_view(gpu, rng):
     q = drawn(rng, 2, 9, 4, 16)  # [b, s, h, d]
     x = gpu.tensor(q).permute(0, 2, 1, 3)

@@ -71,7 +71,7 @@ TEST(DnnAttentionForward, IsTheDefinitionsForEveryTypeAndLayout) {
 TEST(DnnAttentionForward, IsTheDefinitionsForEveryOption) {
   for (const dtype type : attention_types) {
     const attention_case base{.type = type, .h = 6, .h_k = 2, .h_v = 2, .s_q = 70, .s_kv = 150};
-    std::vector<attention_case> all(19, base);
+    std::vector<attention_case> all(25, base);
     all[1].h_k = all[1].h_v = 1;
     all[2].h_k = 3;
     all[3].right = 0;
@@ -106,6 +106,24 @@ TEST(DnnAttentionForward, IsTheDefinitionsForEveryOption) {
     all[17].diagonal = dnn::diagonal::bottom_right;
     all[18].s_q = all[18].s_kv = 1;
     all[18].bias = std::array{true, true};
+    all[19].soft_cap = 2;
+    all[19].bias = std::array{false, true};
+    all[20].soft_cap = 50;
+    all[20].alibi = true;
+    all[20].right = 0;
+    all[21].sinks = true;
+    all[21].lengths = true;
+    all[21].right = 0;
+    all[22].sinks = true;
+    all[22].f32_bias = true;
+    all[22].left = 10;
+    all[22].dropout = 0.5;
+    all[23].allowed = std::array{true, false, false};
+    all[23].lengths = true;
+    all[23].keys = storage::paged;
+    all[24].allowed = std::array{false, true, true};
+    all[24].soft_cap = 1;
+    all[24].sinks = true;
     for (const attention_case& c : all)
       check_forward(c);
   }

@@ -22,8 +22,9 @@ std::string rnn_case::text() const {
   t << cells[static_cast<int>(network.cell)] << ' ' << to_string(type) << " t " << steps << " b "
     << batch << " i " << input << " hidden " << network.hidden << " layers " << network.layers
     << (network.bidirectional ? " bidirectional" : "") << " projection " << network.projection
-    << " dropout " << network.dropout << (batch_first ? " batch first" : "")
-    << (lengths ? " lengths" : "") << (states ? " states" : "");
+    << " dropout " << network.dropout << (network.linear_before_reset ? "" : " reset before linear")
+    << (batch_first ? " batch first" : "") << (lengths ? " lengths" : "")
+    << (states ? " states" : "");
   return t.str();
 }
 
@@ -31,6 +32,7 @@ rnn_case rnn_case::random(dtype type, std::mt19937_64& from) {
   const auto below = [&](std::uint64_t n) { return static_cast<std::int64_t>(from() % n); };
   rnn_case c{.type = type};
   c.network.cell = static_cast<dnn::rnn_cell>(below(4));
+  if (c.network.cell == dnn::rnn_cell::gru) c.network.linear_before_reset = below(2) == 0;
   c.network.hidden = 1 + below(9);
   c.network.layers = 1 + below(3);
   c.network.bidirectional = below(2) == 0;
@@ -140,7 +142,7 @@ void rnn_stage::expect(scene& s, const test_tensor& t, const values& expected, s
   double most = 1;
   for (const double one : expected)
     most = std::max(most, std::abs(one));
-  const bool rounds = s.on_gpu() || c_.type == dtype::f64;
+  const bool rounds = s.as_on_gpu() || c_.type == dtype::f64;
   const auto now = s.elements_now(t);
   ASSERT_EQ(now.size(), expected.size()) << s.note();
   const std::int64_t terms = 4 * c_.network.layers * c_.steps +

@@ -221,6 +221,9 @@ class network {
       const auto sum = [&](std::int64_t gate, std::int64_t j) {
         return of_.sum(of_x(gate * hidden + j), of_h(gate * hidden + j));
       };
+      numbers reset;  // r · h of gru
+      for (std::int64_t j = 0; j < hidden && !p_.network.linear_before_reset; ++j)
+        reset.push_back(of_.product(of_.sigmoid(sum(0, j)), at(h, j)));
       numbers next;
       for (std::int64_t j = 0; j < hidden; ++j) {
         switch (p_.network.cell) {
@@ -240,10 +243,12 @@ class network {
             break;
           }
           case dnn::rnn_cell::gru: {
-            const number r = of_.sigmoid(sum(0, j));
             const number z = of_.sigmoid(sum(1, j));
-            const number fresh =
-                of_.tanh(of_.sum(of_x(2 * hidden + j), of_.product(r, of_h(2 * hidden + j))));
+            const std::int64_t row = 2 * hidden + j;
+            const number of_state = p_.network.linear_before_reset
+                                        ? of_.product(of_.sigmoid(sum(0, j)), of_h(row))
+                                        : of_.sum(dot(w_h, row, reset), at(weights, b_h + row));
+            const number fresh = of_.tanh(of_.sum(of_x(row), of_state));
             next.push_back(
                 of_.sum(of_.product(of_.complement(z), fresh), of_.product(z, at(h, j))));
             break;

@@ -101,6 +101,10 @@ TEST(DnnRnnForward, RefusesNumbersOutOfTheirRanges) {
   s.refuse(r, errc::invalid_argument,
            "network.projection must be 0 because network.cell is not lstm; it is 2");
   r = with.good;
+  r.network.linear_before_reset = false;
+  s.refuse(r, errc::invalid_argument,
+           "network.linear_before_reset must be true because network.cell is not gru; it is false");
+  r = with.good;
   r.network.cell = dnn::rnn_cell::tanh;
   s.refuse(r, errc::invalid_argument, "c_0 must not be given because network.cell is not lstm");
 }

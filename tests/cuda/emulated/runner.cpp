@@ -1,21 +1,30 @@
 // Calls the executors of the CUDA backend in the thread of the test, on memory of the program: the
 // emulation of their libraries runs enqueued work at once. The CPU backend runs their elementwise
-// functions.
+// functions and products.
 
 #include "conformance/runner.hpp"
 
 #include "cuda/emulated/lane.hpp"
 
+#include <troupe/blas/level3.hpp>
 #include <troupe/elementwise/map.hpp>
 #include <troupe/plugin/static_registration.hpp>
 
 namespace troupe::conformance {
 namespace {
 
+// A product of the CPU backend, in workspace of its own: those of a GPU need none.
+result<void> run_product(void*, const void* request, lane_context&, std::byte* reply) {
+  static emulated_lane own;
+  const operation& product = *backend_operations().find(request_type_of<blas::gemm>().id);
+  return product.run(product.executor, request, own, reply);
+}
+
 const operation_table& emulated_operations() {
   static const operation_table table = [] {
     operation_table filled;
     filled.insert(*backend_operations().find(request_type_of<elementwise::map>().id));
+    filled.insert({.type = &request_type_of<blas::gemm>(), .run = run_product});
     plugin_operations::visit([&](auto& add) { add(filled); });
     return filled;
   }();

@@ -23,6 +23,10 @@ TEST(AttentionLimits, NameTheRuleAndTheValues) {
   f.alibi = true;
   EXPECT_EQ(message(f), "not offered: alibi needs mask.right = 0; mask.right is -1");
   f = good;
+  f.allowed = true;
+  EXPECT_NE(message(f).find("soft cap, sinks or boolean masks; mask.allowed is given"),
+            std::string::npos);
+  f = good;
   f.right = 0;
   f.diagonal = diagonal::bottom_right;
   EXPECT_EQ(message(f), "");

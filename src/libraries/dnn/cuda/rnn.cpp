@@ -1,10 +1,9 @@
 #include "backend/cuda/context/executor.hpp"
 #include "base/try.hpp"
 #include "libraries/dnn/cuda/rnn/chain.hpp"
+#include "libraries/dnn/cuda/rnn/gru/passes.hpp"
 #include "libraries/dnn/cuda/rnn/operands.hpp"
 #include "libraries/dnn/cuda/rnn/recorded.hpp"
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
@@ -33,13 +32,7 @@ class pass {
   result<void> plan(const any_tensor& reserve) {
     calls_ = TRY(chain::make(r_.network, s_, type_, r_.lengths, dnn::every_step(s_, r_.lengths),
                              time_first_, training_, where_));
-    const auto has = static_cast<std::size_t>(reserve.null() ? 0 : reserve.extent(0));
-    if (training_ && has < calls_.reserve_bytes()) {
-      return error{
-          .code = errc::invalid_argument,
-          .message = fmt::format("reserve must have the {} bytes that rnn_sizes says; it has {}",
-                                 calls_.reserve_bytes(), has)};
-    }
+    if (training_) TRY(check_reserve(reserve, calls_.reserve_bytes()));
     work_ = frame_.bytes(std::max<std::size_t>(calls_.workspace_bytes(), 1));
     weights_ = frame_.bytes(calls_.weight_bytes());
     return {};
@@ -144,6 +137,7 @@ class forward_pass : pass<dnn::rnn_forward> {
       TRY(keep_all(r_.h_0, r_.h_n));
       return keep_all(r_.c_0, r_.c_n);
     }
+    if (s_.resets_first) return gru::forward(r_, where_);
     TRY(plan(r_.reserve));
     const std::size_t x = operands_.add(r_.x, use::reads, frame_);
     const std::size_t weights = operands_.add(r_.weights, use::reads, frame_);
@@ -188,6 +182,7 @@ class backward_data_pass : pass<dnn::rnn_backward_data> {
       TRY(keep_all(r_.dh_n, r_.dh_0));
       return keep_all(r_.dc_n, r_.dc_0);
     }
+    if (s_.resets_first) return gru::backward_data(r_, where_);
     TRY(plan(r_.reserve));
     const std::size_t weights = operands_.add(r_.weights, use::reads, frame_);
     const std::size_t h_0 = operands_.add(r_.h_0, use::reads, frame_);
@@ -239,6 +234,7 @@ class backward_weights_pass : pass<dnn::rnn_backward_weights> {
     if (dnn::nothing_to_run(s_, r_.lengths)) {
       return r_.accumulate ? result<void>() : zero(r_.dweights);
     }
+    if (s_.resets_first) return gru::backward_weights(r_, where_);
     TRY(plan(r_.reserve));
     const std::size_t x = operands_.add(r_.x, use::reads, frame_);
     const std::size_t h_0 = operands_.add(r_.h_0, use::reads, frame_);
@@ -291,6 +287,10 @@ result<dnn::rnn_byte_counts> sizes(const dnn::rnn_sizes& r, lane_context& lane_o
   dnn::rnn_byte_counts counts{.weights = dnn::rnn_weight_count(r.network, r.input)};
   const dnn::rnn_shape s = dnn::shape_of(r);
   if (dnn::nothing_to_run(s, {})) return counts;
+  if (s.resets_first) {
+    counts.reserve = static_cast<std::int64_t>(gru::reserve_bytes(r));
+    return counts;
+  }
   for (const bool whole : {true, false}) {
     const auto calls =
         TRY(chain::make(r.network, s, r.type, {}, whole, true, true, static_cast<lane&>(lane_of)));

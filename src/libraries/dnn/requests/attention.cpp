@@ -15,6 +15,9 @@ namespace {
 
 using enum dtype;
 
+// A bound that f32 has, too.
+constexpr double most_soft_cap = 1e30;
+
 template <class R>
 void heads_fit(argument_checks& check, const R& r) {
   if (!check.good()) return;
@@ -61,6 +64,23 @@ void bias_fits(argument_checks& check, const R& r) {
 }
 
 template <class R>
+void allowed_fits(argument_checks& check, const R& r) {
+  const any_tensor& t = r.mask.allowed;
+  if (!check.good() || t.null()) return;
+  const attention_sizes s = sizes_of(r);
+  const auto is = [&](int at, std::int64_t whole) {
+    return t.extent(at) == whole || t.extent(at) == 1;
+  };
+  check.rule(is(0, s.batch) && is(1, s.heads) && is(2, s.s_q) && t.extent(3) == s.s_kv,
+             errc::shape_mismatch, [&] {
+               return fmt::format(
+                   "mask.allowed must be [1 or b, 1 or h, 1 or s_q, s_kv] with b = {}, h = {}, "
+                   "s_q = {}, s_kv = {}; it is {}",
+                   s.batch, s.heads, s.s_q, s.s_kv, t.to_string());
+             });
+}
+
+template <class R>
 void statistics_fit(argument_checks& check, const R& r) {
   if (!check.good() || r.statistics.null() || !packs_queries(r)) return;
   const attention_sizes s = sizes_of(r);
@@ -89,7 +109,7 @@ void dropout_fits(argument_checks& check, const R& r) {
 }
 
 struct attention_symbols {
-  extent b, h, h_k, h_v, s_q, s_kv, d, d_v, t_q, t_kv, bias_b, bias_h;
+  extent b, h, h_k, h_v, s_q, s_kv, d, d_v, t_q, t_kv, bias_b, bias_h, mask_b, mask_h, mask_q;
 
   template <class R>
   explicit attention_symbols(description<R>& of)
@@ -104,7 +124,10 @@ struct attention_symbols {
         t_q(of.size("t_q")),
         t_kv(of.size("t_kv")),
         bias_b(of.size("bias_b")),
-        bias_h(of.size("bias_h")) {}
+        bias_h(of.size("bias_h")),
+        mask_b(of.size("mask_b")),
+        mask_h(of.size("mask_h")),
+        mask_q(of.size("mask_q")) {}
 };
 
 template <class R>
@@ -125,6 +148,19 @@ void describe_masks(description<R>& d, const attention_symbols& n) {
           "keys of each sequence")
       .optional();
   d.reads("bias", &R::bias, {n.bias_b, n.bias_h, n.s_q, n.s_kv}, "added to the scores").optional();
+}
+
+/// Those that came last.
+template <class R>
+void describe_scores(description<R>& d, const attention_symbols& n) {
+  const auto allowed = d.in(&R::mask, &attention_mask::allowed);
+  d.reads("mask.allowed", allowed, {n.mask_b, n.mask_h, n.mask_q, n.s_kv},
+          "true where a query may attend to a key")
+      .optional();
+  d.value("soft_cap", &R::soft_cap, "c: scores become c · tanh(score / c); 0: none")
+      .range(0, most_soft_cap);
+  d.reads("sinks", &R::sinks, {n.h}, "a logit of each head that denominators have, too").optional();
+  d.same_type({allowed}, {boolean});
 }
 
 template <class R>
@@ -171,6 +207,7 @@ void describe_attention_rules(description<R>& d) {
   d.rule("h is a multiple of h_k and of h_v", heads_fit<R>);
   d.rule("packed sequences and pages come with lengths", lengths_given<R>);
   d.rule("bias is [1 or b, 1 or h, s_q, s_kv]", bias_fits<R>);
+  d.rule("mask.allowed is [1 or b, 1 or h, 1 or s_q, s_kv]", allowed_fits<R>);
   d.rule("statistics of packed sequences are [b, h, packed.longest_q, 1]", statistics_fit<R>);
   d.rule("dropout.probability is less than 1, and the stream reaches as far as it draws",
          dropout_fits<R>);
@@ -254,6 +291,9 @@ void attention_forward::describe(description<attention_forward>& d) {
   d.reads("pages.v", pages_of_v, {n.b, per_sequence}, "pages of each sequence in v")
       .given_where(paged);
   describe_fp8(d);
+  describe_scores(d, n);
+  d.types({&R::q, &R::sinks},
+          {{f64, f64}, {f32, f32}, {f16, f16}, {f16, f32}, {bf16, bf16}, {bf16, f32}, {e4m3, f32}});
   d.types({&R::q, &R::k, &R::v, &R::o, &R::bias}, {{f64, f64, f64, f64, f64},
                                                    {f32, f32, f32, f32, f32},
                                                    {f16, f16, f16, f16, f16},
@@ -304,6 +344,16 @@ void attention_backward::describe(description<attention_backward>& d) {
   describe_dropout(d);
   describe_packing(d, n);
   d.value("deterministic", &R::deterministic, "the same bits on every run");
+  describe_scores(d, n);
+  d.writes("dsinks", &R::dsinks, {n.h}, "gradient of sinks")
+      .optional()
+      .only_where(d.given(&R::sinks));
+  d.types({&R::q, &R::sinks, &R::dsinks}, {{f64, f64, f64},
+                                           {f32, f32, f32},
+                                           {f16, f16, f16},
+                                           {f16, f32, f32},
+                                           {bf16, bf16, bf16},
+                                           {bf16, f32, f32}});
   d.same_type({&R::q, &R::k, &R::v, &R::o, &R::dout, &R::dq, &R::dk, &R::dv},
               {f64, f32, f16, bf16});
   d.types({&R::q, &R::bias, &R::dbias}, {{f64, f64, f64},

@@ -30,6 +30,9 @@ struct attention_facts {
   bool bias = false;
   bool alibi = false;
   bool dropout = false;
+  bool soft_cap = false;
+  bool sinks = false;
+  bool allowed = false;  ///< a boolean mask
   bool backward = false;
   int compute_capability = 90;  ///< 10 · major + minor
 
@@ -53,6 +56,9 @@ template <attention_request R>
           .bias = !r.bias.null(),
           .alibi = r.alibi,
           .dropout = r.dropout.probability > 0,
+          .soft_cap = r.soft_cap > 0,
+          .sinks = !r.sinks.null(),
+          .allowed = !r.mask.allowed.null(),
           .backward = std::same_as<R, attention_backward>};
 }
 
@@ -87,6 +93,14 @@ inline constexpr std::array attention_limits = {
           return f.type == dtype::f64 || f.type == dtype::f32;
         },
         [](const attention_facts& f) { return fmt::format("q is {}", to_string(f.type)); }},
+    attention_limit{
+        "cuDNN is not given a soft cap, sinks or boolean masks",
+        [](const attention_facts& f) noexcept { return f.soft_cap || f.sinks || f.allowed; },
+        [](const attention_facts& f) {
+          return fmt::format("{} is given", f.soft_cap ? "soft_cap"
+                                            : f.sinks  ? "sinks"
+                                                       : "mask.allowed");
+        }},
     attention_limit{
         "alibi needs mask.right = 0",
         [](const attention_facts& f) noexcept { return f.alibi && f.right != 0; },

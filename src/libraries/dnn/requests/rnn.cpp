@@ -22,7 +22,11 @@ using enum dtype;
 
 constexpr double most_steps = std::numeric_limits<std::int32_t>::max();
 
-void projection_fits(argument_checks& check, const rnn_network& n) {
+void options_fit(argument_checks& check, const rnn_network& n) {
+  check.rule(n.linear_before_reset || n.cell == rnn_cell::gru, errc::invalid_argument, [] {
+    return std::string(
+        "network.linear_before_reset must be true because network.cell is not gru; it is false");
+  });
   check.rule(n.projection == 0 || n.cell == rnn_cell::lstm, errc::invalid_argument, [&] {
     return fmt::format("network.projection must be 0 because network.cell is not lstm; it is {}",
                        n.projection);
@@ -184,8 +188,12 @@ void rnn_network::describe(description<rnn_network>& d) {
   d.value("seed", &N::seed, "which stream dropout draws from");
   d.value("offset", &N::offset, "where in it, in words of 32 bits").at_least(0);
   d.value("math", &N::math, "precision of products of f32");
-  d.rule("a projection is smaller than hidden, and lstm's; dropout is less than 1",
-         projection_fits);
+  d.value("linear_before_reset", &N::linear_before_reset,
+          "of gru: the reset gate multiplies what the state's weights give; false: the state");
+  d.rule(
+      "a projection is smaller than hidden, and lstm's; dropout is less than 1; "
+      "linear_before_reset is false for gru alone",
+      options_fit);
 }
 
 void rnn_byte_counts::describe(description<rnn_byte_counts>& d) {

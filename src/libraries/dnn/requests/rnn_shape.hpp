@@ -43,6 +43,7 @@ struct rnn_shape {
   std::int64_t layers = 0;
   std::int64_t directions = 0;
   bool projects = false;
+  bool resets_first = false;  ///< gru: the reset gate multiplies the state before its weights do
 
   [[nodiscard]] static rnn_shape of(const rnn_network& n, std::int64_t steps, std::int64_t batch,
                                     std::int64_t input) noexcept {
@@ -54,7 +55,8 @@ struct rnn_shape {
             .output = output_of(n),
             .layers = n.layers,
             .directions = directions_of(n),
-            .projects = n.projection != 0};
+            .projects = n.projection != 0,
+            .resets_first = n.cell == rnn_cell::gru && !n.linear_before_reset};
   }
   [[nodiscard]] std::int64_t gates() const noexcept { return gates_of(cell); }
   [[nodiscard]] std::int64_t width() const noexcept { return directions * output; }

@@ -45,7 +45,8 @@ std::string attention_case::text() const {
     << " right " << right;
   if (bias) t << " bias " << (*bias)[0] << (*bias)[1] << (f32_bias ? " f32" : "");
   t << (alibi ? " alibi" : "") << " dropout " << dropout << " scale " << scale
-    << (promises ? " promises" : "");
+    << (promises ? " promises" : "") << " soft_cap " << soft_cap << (sinks ? " sinks" : "");
+  if (allowed) t << " allowed " << (*allowed)[0] << (*allowed)[1] << (*allowed)[2];
   return t.str();
 }
 
@@ -86,6 +87,9 @@ attention_case attention_case::random(dtype type, std::mt19937_64& from) {
   if (c.dropout > 0) c.d_v = std::max<std::int64_t>(c.d_v, 16);
   c.scale = below(2) == 0 ? 0.5 : 0;
   c.promises = below(2) == 0;
+  if (below(6) == 0) c.soft_cap = below(2) == 0 ? 0.5 : 50;
+  c.sinks = below(6) == 0;
+  if (below(6) == 0) c.allowed = std::array{below(2) == 0, below(2) == 0, below(2) == 0};
   return c;
 }
 
@@ -211,6 +215,32 @@ attention_stage::attention_stage(scene& s, const attention_case& c, std::optiona
     for (std::size_t i = 0; i < numbers.size(); ++i)
       problem_.bias.values[i] = numbers[i].real();
   }
+  problem_.soft_cap = c.soft_cap;
+  add_sinks_and_mask();
+}
+
+void attention_stage::add_sinks_and_mask() {
+  if (c_.sinks) {
+    const dtype type = c_.f32_bias && c_.type != dtype::f64 ? dtype::f32 : c_.type;
+    sinks = &s_.tensor(type, {c_.h}, {2});
+    problem_.sinks = random_block({c_.h, 1, 1, 1}, type);
+    s_.fill(*sinks,
+            std::vector<number>(problem_.sinks.values.begin(), problem_.sinks.values.end()));
+  }
+  if (!c_.allowed) return;
+  const auto& [has_b, has_h, has_q] = *c_.allowed;
+  const std::array<std::int64_t, 4> size = {has_b ? c_.b : 1, has_h ? c_.h : 1, has_q ? c_.s_q : 1,
+                                            problem_.k.size[2]};
+  allowed = &s_.tensor(dtype::boolean, {size[0], size[1], size[2], size[3]},
+                       strides_of({size[0], size[1], size[2], size[3]}, {0, 1, 2, 3}, 1));
+  problem_.allowed = block(size);
+  // Some queries may attend to nothing.
+  for (std::size_t i = 0; i < problem_.allowed.values.size(); ++i) {
+    const auto query = size[3] == 0 ? 0 : static_cast<std::int64_t>(i) / size[3];
+    problem_.allowed.values[i] = query % 5 != 3 && s_.generator()() % 3 != 0 ? 1 : 0;
+  }
+  s_.fill(*allowed,
+          std::vector<number>(problem_.allowed.values.begin(), problem_.allowed.values.end()));
 }
 
 bool attention_stage::by_cudnn() const {
@@ -336,7 +366,8 @@ dnn::attention_forward attention_stage::forward() const {
                    .left = c_.left,
                    .right = c_.right,
                    .lengths_q = view_of(lengths_q_),
-                   .lengths_kv = view_of(lengths_kv_)},
+                   .lengths_kv = view_of(lengths_kv_),
+                   .allowed = view_of(allowed)},
           .all_attend = c_.promises && all_attend(),
           .bias = view_of(bias),
           .alibi = c_.alibi,
@@ -347,7 +378,9 @@ dnn::attention_forward attention_stage::forward() const {
                      .offsets_o = view_of(offsets_o_),
                      .longest_q = offsets_q_ == nullptr ? 0 : c_.s_q,
                      .longest_kv = offsets_k_ == nullptr ? 0 : c_.s_kv},
-          .pages = {.k = view_of(table_), .v = view_of(table_)}};
+          .pages = {.k = view_of(table_), .v = view_of(table_)},
+          .soft_cap = c_.soft_cap,
+          .sinks = view_of(sinks)};
 }
 
 bool attention_stage::all_attend() const {
@@ -355,8 +388,9 @@ bool attention_stage::all_attend() const {
     for (std::int64_t i = 0; i < c_.s_q; ++i) {
       bool attends = false;
       for (std::int64_t j = 0; j < problem_.k.size[2] && !attends; ++j)
-        attends = problem_.attends(b, i, j);
-      if (!attends) return false;
+        attends = problem_.attends(b, 0, i, j);
+      // A mask may differ from head to head.
+      if (!attends || allowed != nullptr) return false;
     }
   }
   return true;
@@ -414,6 +448,7 @@ void attention_stage::add_gradients(const attention_reference::answer& of_forwar
     d_bias = &s_.tensor(bias->view.type(), {e[0], e[1], e[2], e[3]},
                         strides_of({e[0], e[1], e[2], e[3]}, {0, 1, 2, 3}, 0));
   }
+  if (sinks != nullptr) d_sinks = &s_.tensor(sinks->view.type(), {c_.h}, {1});
 }
 
 dnn::attention_backward attention_stage::backward() const {
@@ -433,7 +468,10 @@ dnn::attention_backward attention_stage::backward() const {
           .dbias = view_of(d_bias),
           .alibi = f.alibi,
           .dropout = f.dropout,
-          .packed = f.packed};
+          .packed = f.packed,
+          .soft_cap = f.soft_cap,
+          .sinks = f.sinks,
+          .dsinks = view_of(d_sinks)};
 }
 
 void attention_stage::mask_by_bias() {

@@ -35,6 +35,9 @@ struct attention_case {
   double dropout = 0;
   double scale = 0;
   bool promises = false;  ///< `all_attend`, where that is so
+  double soft_cap = 0;
+  bool sinks = false;
+  std::optional<std::array<bool, 3>> allowed{};  ///< whether it has b, h and s_q
 
   [[nodiscard]] std::string text() const;
   /// Any case, of small sizes.
@@ -65,9 +68,9 @@ class attention_stage {
   [[nodiscard]] attention_reference::block now(const test_tensor& t, bool of_keys);
   [[nodiscard]] attention_reference::block plain_now(const test_tensor& t);
 
-  test_tensor *q{}, *k{}, *v{}, *o{}, *statistics{}, *bias{};
+  test_tensor *q{}, *k{}, *v{}, *o{}, *statistics{}, *bias{}, *sinks{}, *allowed{};
   // For backward only.
-  test_tensor *o_in{}, *d_o{}, *statistics_in{}, *d_q{}, *d_k{}, *d_v{}, *d_bias{};
+  test_tensor *o_in{}, *d_o{}, *statistics_in{}, *d_q{}, *d_k{}, *d_v{}, *d_bias{}, *d_sinks{};
   /// Makes the operands of backward: `o_in` and `statistics_in` are what the reference says.
   void add_gradients(const attention_reference::answer& of_forward);
   /// As they are stored: the gradient of o, o and the statistics.
@@ -81,6 +84,7 @@ class attention_stage {
   /// Stores whole sequences; NaN goes where none is.
   void store(test_tensor& t, const attention_reference::block& all, bool of_keys);
   [[nodiscard]] bool all_attend() const;
+  void add_sinks_and_mask();
   [[nodiscard]] attention_reference::block random_block(std::array<std::int64_t, 4> size,
                                                         dtype type);
   template <class Use>

@@ -42,6 +42,12 @@ void check_backward(const attention_case& c, bool masked_by_bias = false) {
     expect_block(s, *stage.d_bias, stage.plain_now(*stage.d_bias), g.d_bias, g.size_bias, terms,
                  compute);
   }
+  if (stage.d_sinks != nullptr) {
+    block now(g.d_sinks.size);
+    const auto values = s.elements_now(*stage.d_sinks);
+    std::ranges::transform(values, now.values.begin(), [](number n) { return n.real(); });
+    expect_block(s, *stage.d_sinks, now, g.d_sinks, g.size_sinks, terms * c.b, compute);
+  }
 }
 
 TEST(DnnAttentionBackward, IsTheDefinitionsForEveryTypeAndLayout) {
@@ -63,7 +69,7 @@ TEST(DnnAttentionBackward, IsTheDefinitionsForEveryTypeAndLayout) {
 TEST(DnnAttentionBackward, IsTheDefinitionsForEveryOption) {
   for (const dtype type : types) {
     const attention_case base{.type = type, .h = 6, .h_k = 2, .h_v = 2, .s_q = 70, .s_kv = 150};
-    std::vector<attention_case> all(13, base);
+    std::vector<attention_case> all(18, base);
     all[1].h_k = all[1].h_v = 1;
     all[2].h_k = 3;
     all[3].right = 0;
@@ -83,6 +89,19 @@ TEST(DnnAttentionBackward, IsTheDefinitionsForEveryOption) {
     all[11].dropout = 0.5;
     all[12].scale = 0.75;
     all[12].d_v = 24;
+    all[13].soft_cap = 2;
+    all[13].bias = std::array{true, true};
+    all[14].soft_cap = 50;
+    all[14].alibi = true;
+    all[14].right = 0;
+    all[15].sinks = true;
+    all[15].lengths = true;
+    all[16].allowed = std::array{true, false, true};
+    all[16].f32_bias = true;
+    all[16].sinks = true;
+    all[17].allowed = std::array{true, false, false};
+    all[17].dropout = 0.5;
+    all[17].soft_cap = 1;
     for (const attention_case& c : all)
       check_backward(c);
   }
@@ -140,7 +159,7 @@ double loss(const attention_reference::problem& p, const block& d_o) {
 }
 
 TEST(DnnAttentionBackward, IsWhatDifferencesOfForwardAre) {
-  std::vector<attention_case> all(4, {.type = dtype::f64,
+  std::vector<attention_case> all(6, {.type = dtype::f64,
                                       .b = 1,
                                       .h = 4,
                                       .h_k = 2,
@@ -155,6 +174,12 @@ TEST(DnnAttentionBackward, IsWhatDifferencesOfForwardAre) {
   all[2].bias = std::array{false, true};
   all[2].left = 1;
   all[3].dropout = 0.4;
+  all[4].soft_cap = 0.5;
+  all[4].bias = std::array{true, true};
+  all[4].sinks = true;
+  all[5].sinks = true;
+  all[5].dropout = 0.4;
+  all[5].allowed = std::array{false, true, true};
   for (const attention_case& c : all) {
     scene s;
     s.name(c.text());
@@ -178,6 +203,12 @@ TEST(DnnAttentionBackward, IsWhatDifferencesOfForwardAre) {
     compare(p.k, stage.now(*stage.d_k, true));
     compare(p.v, stage.now(*stage.d_v, true));
     if (stage.d_bias != nullptr) compare(p.bias, stage.plain_now(*stage.d_bias));
+    if (stage.d_sinks != nullptr) {
+      block now(p.sinks.size);
+      const auto values = s.elements_now(*stage.d_sinks);
+      std::ranges::transform(values, now.values.begin(), [](number n) { return n.real(); });
+      compare(p.sinks, now);
+    }
   }
 }
 

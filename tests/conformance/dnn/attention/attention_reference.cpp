@@ -48,8 +48,14 @@ std::uint32_t philox_word(std::uint64_t seed, std::uint64_t number) {
   return c[number % 4];
 }
 
-bool problem::attends(std::int64_t b, std::int64_t i, std::int64_t j) const {
+bool problem::attends(std::int64_t b, std::int64_t head, std::int64_t i, std::int64_t j) const {
   const auto n = static_cast<std::size_t>(b);
+  if (!allowed.values.empty()) {
+    const auto at = [&](std::size_t d, std::int64_t whole) {
+      return allowed.size[d] == 1 ? 0 : whole;
+    };
+    if (allowed(at(0, b), at(1, head), at(2, i), j) == 0) return false;
+  }
   if (i >= lengths_q[n] || j >= lengths_kv[n]) return false;
   const std::int64_t c =
       diagonal == dnn::diagonal::bottom_right ? i + lengths_kv[n] - lengths_q[n] : i;
@@ -64,13 +70,16 @@ double problem::kept(std::int64_t b, std::int64_t head, std::int64_t i, std::int
   return static_cast<double>(word) >= dropout * 4294967296.0 ? 1 / (1 - dropout) : 0;
 }
 
-double problem::score(std::int64_t b, std::int64_t head, std::int64_t i, std::int64_t j) const {
+double problem::score(std::int64_t b, std::int64_t head, std::int64_t i, std::int64_t j,
+                      double* slope) const {
   const std::int64_t of_k = head / (heads() / k.size[1]);
   double s = 0;
   for (std::int64_t x = 0; x < q.size[3]; ++x)
     s += q(b, head, i, x) * k(b, of_k, j, x);
   const double d = static_cast<double>(q.size[3]);
   s *= descale_scores * (scale != 0 ? scale : d > 0 ? 1 / std::sqrt(d) : 1);
+  if (slope != nullptr) *slope = soft_cap == 0 ? 1 : 1 / std::pow(std::cosh(s / soft_cap), 2);
+  if (soft_cap != 0) s = soft_cap * std::tanh(s / soft_cap);
   if (!bias.values.empty())
     s += bias(bias.size[0] == 1 ? 0 : b, bias.size[1] == 1 ? 0 : head, i, j);
   if (alibi) {
@@ -93,18 +102,21 @@ answer attend(const problem& p) {
       for (std::int64_t i = 0; i < p.q.size[2]; ++i) {
         reals scores(static_cast<std::size_t>(s_kv), -infinity);
         double most = -infinity;
+        const bool exists = i < p.lengths_q[static_cast<std::size_t>(b)];
+        const double sink = p.sinks.values.empty() || !exists ? -infinity : p.sinks(head, 0, 0, 0);
+        most = std::max(most, sink);
         for (std::int64_t j = 0; j < s_kv; ++j) {
-          if (!p.attends(b, i, j)) continue;
+          if (!p.attends(b, head, i, j)) continue;
           scores[static_cast<std::size_t>(j)] = p.score(b, head, i, j);
           most = std::max(most, scores[static_cast<std::size_t>(j)]);
         }
         if (most == -infinity) continue;
-        double sum = 0;
+        double sum = std::exp(sink - most);
         for (const double s : scores)
           sum += std::exp(s - most);
         a.statistics(b, head, i, 0) = most + std::log(sum);
         for (std::int64_t j = 0; j < s_kv; ++j) {
-          if (!p.attends(b, i, j)) continue;
+          if (!p.attends(b, head, i, j)) continue;
           double probability =
               std::exp(scores[static_cast<std::size_t>(j)] - most) / sum * p.kept(b, head, i, j);
           a.amax_s = std::max(a.amax_s, probability);
@@ -124,8 +136,9 @@ answer attend(const problem& p) {
 
 gradients differentiate(const problem& p, const block& o, const block& d_o,
                         const block& statistics) {
-  gradients g{block(p.q.size), block(p.k.size), block(p.v.size), block(p.bias.size),
-              block(p.q.size), block(p.k.size), block(p.v.size), block(p.bias.size)};
+  gradients g{block(p.q.size),     block(p.k.size),    block(p.v.size), block(p.bias.size),
+              block(p.sinks.size), block(p.q.size),    block(p.k.size), block(p.v.size),
+              block(p.bias.size),  block(p.sinks.size)};
   const double d = static_cast<double>(p.q.size[3]);
   const double factor = p.scale != 0 ? p.scale : d > 0 ? 1 / std::sqrt(d) : 1;
   for (std::int64_t b = 0; b < p.batch(); ++b) {
@@ -140,9 +153,16 @@ gradients differentiate(const problem& p, const block& o, const block& d_o,
           delta += o(b, head, i, x) * d_o(b, head, i, x);
           size_of_delta += std::abs(o(b, head, i, x) * d_o(b, head, i, x));
         }
+        if (!p.sinks.values.empty()) {
+          const double of_sink = std::exp(p.sinks(head, 0, 0, 0) - statistics(b, head, i, 0));
+          g.d_sinks(head, 0, 0, 0) -= of_sink * delta;
+          g.size_sinks(head, 0, 0, 0) += of_sink * size_of_delta;
+        }
         for (std::int64_t j = 0; j < p.k.size[2]; ++j) {
-          if (!p.attends(b, i, j)) continue;
-          const double probability = std::exp(p.score(b, head, i, j) - statistics(b, head, i, 0));
+          if (!p.attends(b, head, i, j)) continue;
+          double slope = 1;
+          const double probability =
+              std::exp(p.score(b, head, i, j, &slope) - statistics(b, head, i, 0));
           const double kept = p.kept(b, head, i, j);
           double d_p = 0;
           double size_of_d_p = 0;
@@ -161,10 +181,11 @@ gradients differentiate(const problem& p, const block& o, const block& d_o,
             g.size_bias(bias_b, bias_h, i, j) += size;
           }
           for (std::int64_t x = 0; x < p.q.size[3]; ++x) {
-            g.d_q(b, head, i, x) += factor * d_s * p.k(b, of_k, j, x);
-            g.d_k(b, of_k, j, x) += factor * d_s * p.q(b, head, i, x);
-            g.size_q(b, head, i, x) += factor * size * std::abs(p.k(b, of_k, j, x));
-            g.size_k(b, of_k, j, x) += factor * size * std::abs(p.q(b, head, i, x));
+            const double by = factor * slope;
+            g.d_q(b, head, i, x) += by * d_s * p.k(b, of_k, j, x);
+            g.d_k(b, of_k, j, x) += by * d_s * p.q(b, head, i, x);
+            g.size_q(b, head, i, x) += by * size * std::abs(p.k(b, of_k, j, x));
+            g.size_k(b, of_k, j, x) += by * size * std::abs(p.q(b, head, i, x));
           }
         }
       }

@@ -38,7 +38,10 @@ struct block {
 /// The operands of attention: whole sequences, in any memory.
 struct problem {
   block q, k, v;
-  block bias;  ///< empty for none
+  block bias;     ///< empty for none
+  block allowed;  ///< 0 for keys that a query may not attend to; empty for none
+  block sinks;    ///< [h, 1, 1, 1]; empty for none
+  double soft_cap = 0;
   std::vector<std::int64_t> lengths_q, lengths_kv;
   double scale = 0;
   dnn::diagonal diagonal = dnn::diagonal::top_left;
@@ -55,12 +58,14 @@ struct problem {
 
   [[nodiscard]] std::int64_t batch() const { return q.size[0]; }
   [[nodiscard]] std::int64_t heads() const { return q.size[1]; }
-  [[nodiscard]] bool attends(std::int64_t b, std::int64_t i, std::int64_t j) const;
+  [[nodiscard]] bool attends(std::int64_t b, std::int64_t head, std::int64_t i,
+                             std::int64_t j) const;
   /// The factor of one score; 0 if it is dropped.
   [[nodiscard]] double kept(std::int64_t b, std::int64_t head, std::int64_t i,
                             std::int64_t j) const;
-  [[nodiscard]] double score(std::int64_t b, std::int64_t head, std::int64_t i,
-                             std::int64_t j) const;
+  /// `slope` becomes its derivative by the scaled product of the query and the key.
+  [[nodiscard]] double score(std::int64_t b, std::int64_t head, std::int64_t i, std::int64_t j,
+                             double* slope = nullptr) const;
 };
 
 struct answer {
@@ -71,8 +76,8 @@ struct answer {
 [[nodiscard]] answer attend(const problem& p);
 
 struct gradients {
-  block d_q, d_k, d_v, d_bias;
-  block size_q, size_k, size_v, size_bias;  ///< sums of magnitudes, for bounds
+  block d_q, d_k, d_v, d_bias, d_sinks;
+  block size_q, size_k, size_v, size_bias, size_sinks;  ///< sums of magnitudes, for bounds
 };
 [[nodiscard]] gradients differentiate(const problem& p, const block& o, const block& d_o,
                                       const block& statistics);

@@ -26,6 +26,21 @@ TEST(DnnAttentionForward, RefusesWhatDoesNotGoTogether) {
   s.refuse(r, errc::shape_mismatch,
            "bias must be [1 or b, 1 or h, s_q, s_kv] with b = 2, h = 4, s_q = 5, s_kv = 7");
   r = good;
+  r.mask.allowed = s.tensor(dtype::boolean, {2, 3, 1, 7}, {21, 7, 7, 1}).view;
+  s.refuse(r, errc::shape_mismatch,
+           "mask.allowed must be [1 or b, 1 or h, 1 or s_q, s_kv] with b = 2, h = 4, s_q = 5, "
+           "s_kv = 7");
+  r.mask.allowed = s.tensor(dtype::u8, {2, 4, 1, 7}, {28, 7, 7, 1}).view;
+  s.refuse(r, errc::type_mismatch, "mask.allowed");
+  r = good;
+  r.soft_cap = -1;
+  s.refuse(r, errc::invalid_argument, "soft_cap");
+  r = good;
+  r.sinks = s.vector(dtype::f32, 3).view;
+  s.refuse(r, errc::shape_mismatch, "sinks");
+  r.sinks = s.vector(dtype::f64, 4).view;
+  s.refuse(r, errc::type_mismatch, "sinks");
+  r = good;
   r.dropout.probability = 1;
   s.refuse(r, errc::invalid_argument, "dropout.probability must be less than 1; it is 1");
   r = good;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -28,7 +29,8 @@ class backward_units {
         groups_(head_group::of(sizes_)),
         lengths_(std::move(lengths)),
         drops_(r),
-        factor_(static_cast<T>(dnn::scale_of(r))) {
+        factor_(static_cast<T>(dnn::scale_of(r))),
+        terms_(r, factor_) {
     per_sequence_ = sizes_.heads == 0 ? 0 : std::gcd(sizes_.key_heads, sizes_.value_heads);
     if (per_sequence_ == 0) return;
     key_heads_ = sizes_.key_heads / per_sequence_;
@@ -47,16 +49,24 @@ class backward_units {
                            (r_.dbias.extent(0) < sizes_.batch || r_.dbias.extent(1) < sizes_.heads);
     const int threads = sums_bias ? 1 : threads_for(units, work);
     const std::int64_t bias_bytes = r_.dbias.null() ? 0 : scratch::bytes<T>(r_.dbias.count());
+    const std::int64_t sinks = r_.dsinks.null() ? 0 : sizes_.batch * sizes_.heads;
+    const std::int64_t sums_bytes = bias_bytes + scratch::bytes<T>(sinks);
     const std::int64_t each = scratch_bytes();
-    auto memory = lane.workspace(static_cast<std::size_t>(bias_bytes + each * threads));
+    auto memory = lane.workspace(static_cast<std::size_t>(sums_bytes + each * threads));
     if (!memory) return std::move(memory).error();
     bias_sums_ = r_.dbias.null() ? nullptr : reinterpret_cast<T*>(memory->data());
     if (bias_sums_ != nullptr) std::fill_n(bias_sums_, r_.dbias.count(), T{0});
+    sink_sums_ = sinks == 0
+                     ? nullptr
+                     : reinterpret_cast<T*>(memory->data() + static_cast<std::size_t>(bias_bytes));
+    std::fill_n(sink_sums_, sinks, T{0});
     in_parallel(threads, units, [&](std::int64_t task, int thread) {
       run_unit({task / per_sequence_, task % per_sequence_},
-               memory->subspan(static_cast<std::size_t>(bias_bytes + each * thread)));
+               memory->subspan(static_cast<std::size_t>(sums_bytes + each * thread)));
     });
     if (bias_sums_ != nullptr) store_bias();
+    for (std::int64_t head = 0; head < sizes_.heads && !r_.dsinks.null(); ++head)
+      store_sink(head);
     return {};
   }
 
@@ -67,9 +77,9 @@ class backward_units {
     const auto bytes = scratch::bytes<T>;
     return bytes(key_heads_ * most_keys_ * width) + bytes(value_heads_ * most_keys_ * width_v) +
            3 * bytes(tile_rows * width) + 3 * bytes(tile_rows * width_v) +
-           bytes(std::max(width, width_v)) + 4 * bytes(block_keys * tile_rows) +
-           bytes(block_keys * width) + bytes(block_keys * width_v) + 2 * bytes(tile_rows) +
-           masked_rows<T>::bytes();
+           bytes(std::max(width, width_v)) +
+           (terms_.caps() ? 5 : 4) * bytes(block_keys * tile_rows) + bytes(block_keys * width) +
+           bytes(block_keys * width_v) + 2 * bytes(tile_rows) + masked_rows<T>::bytes();
   }
 
   /// The state of one thread.
@@ -89,6 +99,7 @@ class backward_units {
     T* gradients;
     T* kept;
     T* dropped;
+    T* slopes;  ///< derivatives of a soft cap
     T* keys;
     T* values;
     T* statistic;
@@ -121,6 +132,7 @@ class backward_units {
                 .gradients = from.take<T>(block_keys * tile_rows),
                 .kept = from.take<T>(block_keys * tile_rows),
                 .dropped = from.take<T>(block_keys * tile_rows),
+                .slopes = from.take<T>(terms_.caps() ? block_keys * tile_rows : 0),
                 .keys = from.take<T>(block_keys * width),
                 .values = from.take<T>(block_keys * width_v),
                 .statistic = from.take<T>(tile_rows),
@@ -179,8 +191,7 @@ class backward_units {
       with_.multiply({k.at, k.step, 1}, w.q_across, tile_rows, w.scores, tile_rows, count, columns,
                      sizes_.d, false);
       const tile_masks<T> masks = w.masks.block(first, count);
-      with_.scale(w.scores, count, columns, factor_, masks);
-      if (!r_.bias.null()) add_bias(r_.bias, w.sequence, rows, first, count, w.scores);
+      terms_.apply(with_, w.sequence, rows, first, count, masks, w.scores, w.slopes);
       with_.recall(w.scores, count, columns, masks, w.statistic);
       with_.multiply({v.at, v.step, 1}, w.d_o_across, tile_rows, w.gradients, tile_rows, count,
                      columns, sizes_.d_v, false);
@@ -196,6 +207,8 @@ class backward_units {
       with_.differentiate(w.gradients, w.scores, drops_.any() ? w.kept : nullptr, w.delta, count,
                           columns);
       if (bias_sums_ != nullptr) add_to_bias(rows, first, count, w);
+      for (std::int64_t at = 0; at < count * tile_rows && terms_.caps(); ++at)
+        w.gradients[at] *= w.slopes[at];
       with_.multiply({w.gradients, 1, tile_rows}, k.at, k.step, w.d_q_sums, width, t.rows, width,
                      count, true);
       with_.multiply({w.gradients, tile_rows, 1}, w.q_rows, width, key_sums + first * width, width,
@@ -231,9 +244,25 @@ class backward_units {
       with_.load(w.statistic + i, s.type(), s.address() + place * size_of(s.type()), 1, 1);
       w.delta[i] = std::inner_product(w.o_rows + at * width_v, w.o_rows + (at + 1) * width_v,
                                       w.d_o_rows + at * width_v, T{0});
+      if (sink_sums_ != nullptr) add_to_sink(w.sequence, rows[i].head, w.statistic[i], w.delta[i]);
     }
     for (auto i = count; i < padded(count); ++i)
       w.statistic[i] = w.delta[i] = 0;
+  }
+
+  // The sink's probability has no value, so its gradient is that of all others, negated.
+  void add_to_sink(std::int64_t sequence, std::int64_t head, T statistic, T delta) const {
+    if (statistic == -std::numeric_limits<T>::infinity()) return;
+    const T probability = std::exp(sink_of(with_, r_.sinks, head) - statistic);
+    sink_sums_[sequence * sizes_.heads + head] -= probability * delta;
+  }
+
+  void store_sink(std::int64_t head) const {
+    T sum = 0;
+    for (std::int64_t n = 0; n < sizes_.batch; ++n)
+      sum += sink_sums_[n * sizes_.heads + head];
+    const any_tensor& to = r_.dsinks;
+    store_row(to.type(), to.address() + head * to.stride(0) * size_of(to.type()), 1, &sum, 1);
   }
 
   void add_to_bias(std::span<const tile_row> rows, std::int64_t first, std::int64_t count,
@@ -291,11 +320,13 @@ class backward_units {
   sequence_lengths lengths_;
   dropping drops_;
   T factor_;
+  score_terms<T> terms_;
   std::int64_t per_sequence_ = 0;  ///< units
   std::int64_t key_heads_ = 0;     ///< of a unit
   std::int64_t value_heads_ = 0;
   std::int64_t most_keys_ = 0;
   T* bias_sums_ = nullptr;
+  T* sink_sums_ = nullptr;  ///< [b, h]
 };
 
 template <class T>

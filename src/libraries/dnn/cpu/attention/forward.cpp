@@ -54,7 +54,7 @@ class forward_tiles {
         drops_(r),
         fp8_(r.q.type() == dtype::e4m3),
         scales_(r),
-        factor_(static_cast<T>(dnn::scale_of(r)) * static_cast<T>(scales_.scores)) {
+        terms_(r, static_cast<T>(dnn::scale_of(r)) * static_cast<T>(scales_.scores)) {
     for (const std::int64_t queries : lengths_.queries) {
       first_tile_.push_back(tiles_);
       tiles_ += (groups_.heads * queries + tile_rows - 1) / tile_rows * groups_.count;
@@ -188,6 +188,10 @@ class forward_tiles {
     std::fill_n(w.sums, t.rows * width_v, T{0});
     std::fill_n(w.softmax.most, w.columns, -std::numeric_limits<T>::infinity());
     std::fill_n(w.softmax.sum, w.columns, T{0});
+    for (std::size_t i = 0; i < rows.size() && !r_.sinks.null(); ++i) {
+      w.softmax.most[i] = sink_of(with_, r_.sinks, rows[i].head);
+      w.softmax.sum[i] = 1;
+    }
 
     const key_range keys = w.masks.any();
     each_block(keys, [&](std::int64_t first, std::int64_t count) {
@@ -242,8 +246,7 @@ class forward_tiles {
                      w.columns, sizes_.d, false);
     }
     const tile_masks<T> masks = w.masks.block(first, count);
-    with_.scale(w.scores, count, w.columns, factor_, masks);
-    if (!r_.bias.null()) add_bias(r_.bias, w.sequence, w.rows, first, count, w.scores);
+    terms_.apply(with_, w.sequence, w.rows, first, count, masks, w.scores, nullptr);
     return masks;
   }
 
@@ -315,7 +318,7 @@ class forward_tiles {
   dropping drops_;
   bool fp8_;
   scaling scales_;
-  T factor_;
+  score_terms<T> terms_;
   std::vector<std::int64_t> first_tile_{};  ///< the first of each sequence
   std::int64_t tiles_ = 0;
 };

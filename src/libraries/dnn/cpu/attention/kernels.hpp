@@ -57,6 +57,8 @@ struct kernels {
   /// scores = scale · scores + slope · (j − c).
   void (*scale)(T* scores, std::int64_t keys, std::int64_t columns, T factor,
                 const tile_masks<T>& masks);
+  /// scores = cap · tanh(scores / cap); `slopes` receives the derivatives, if it is given.
+  void (*cap)(T* scores, std::int64_t keys, std::int64_t columns, T cap, T* slopes);
   /// Takes a block into the softmax: scores become exp(score − most), or 0 where masked.
   void (*soften)(T* scores, std::int64_t keys, std::int64_t columns, const tile_masks<T>& masks,
                  const running_softmax<T>& softmax);

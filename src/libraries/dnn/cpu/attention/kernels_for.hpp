@@ -187,6 +187,28 @@ void dots(const T* a, std::int64_t a_step, const T* b, std::int64_t b_step, T* c
   return y;
 }
 
+/// Near 0, where the difference would lose digits, a polynomial. Source: S. L. Moshier, Cephes,
+/// tanhf.
+[[gnu::always_inline]] inline vec<float> hyperbolic(vec<float> x) noexcept {
+  const vec<float> square = x * x;
+  vec<float> p = all(-5.70498872745e-3f);
+  p = p * square + 2.06390887954e-2f;
+  p = p * square - 5.37397155531e-2f;
+  p = p * square + 1.33314422036e-1f;
+  p = p * square - 3.33332819422e-1f;
+  const vec<float> near = x + x * square * p;
+  const vec<float> size = x < vec<float>{} ? -x : x;
+  const vec<float> bound = all(20.0f);  // tanh is 1 there, and NaN stays NaN
+  const vec<float> far = 1.0f - 2.0f / (exponential(2.0f * (size > bound ? bound : size)) + 1.0f);
+  return size < all(0.625f) ? near : x < vec<float>{} ? -far : far;
+}
+[[gnu::always_inline]] inline vec<double> hyperbolic(vec<double> x) noexcept {
+  vec<double> y;
+  for (std::int64_t i = 0; i < width<double>; ++i)
+    y[i] = std::tanh(x[i]);
+  return y;
+}
+
 template <class T>
 constexpr T minus_infinity = -std::numeric_limits<T>::infinity();
 
@@ -211,6 +233,18 @@ void scale(T* scores, std::int64_t keys, std::int64_t columns, T factor,
       vec<T> s = load_vector(at) * factor;
       if (masks.slope != nullptr) s += slope * (distance + static_cast<T>(j));
       store_vector(at, s);
+    }
+  }
+}
+
+template <class T>
+void cap(T* scores, std::int64_t keys, std::int64_t columns, T cap, T* slopes) {
+  for (std::int64_t j = 0; j < keys; ++j) {
+    for (std::int64_t x = 0; x < columns; x += width<T>) {
+      const std::int64_t at = j * tile_rows + x;
+      const vec<T> part = hyperbolic(load_vector(scores + at) / cap);
+      store_vector(scores + at, cap * part);
+      if (slopes != nullptr) store_vector(slopes + at, 1 - part * part);
     }
   }
 }
@@ -332,6 +366,7 @@ const kernels<T> kernel_sets<T>::KERNELS = {
     .multiply = multiply<T>,
     .dots = dots<T>,
     .scale = scale<T>,
+    .cap = cap<T>,
     .soften = soften<T>,
     .recall = recall<T>,
     .differentiate = differentiate<T>,

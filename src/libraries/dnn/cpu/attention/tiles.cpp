@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -71,19 +72,49 @@ void dropping::factors(T* to, std::int64_t sequence, std::span<const tile_row> r
   }
 }
 
+namespace {
+
+/// The row of a tensor [1 or b, 1 or h, 1 or s_q, s_kv] from a key on.
+std::byte* row_of_scores(const any_tensor& t, std::int64_t sequence, const tile_row& row,
+                         std::int64_t first_key) {
+  const auto step = [&](int dimension, std::int64_t number) {
+    return t.extent(dimension) == 1 ? 0 : number * t.stride(dimension);
+  };
+  return t.address() +
+         (step(0, sequence) + step(1, row.head) + step(2, row.query) + first_key * t.stride(3)) *
+             size_of(t.type());
+}
+
+}  // namespace
+
 template <class T>
-void add_bias(const any_tensor& bias, std::int64_t sequence, std::span<const tile_row> rows,
-              std::int64_t first_key, std::int64_t keys, T* scores) {
-  const std::int64_t size = size_of(bias.type());
+void score_terms<T>::apply(const kernels<T>& with, std::int64_t sequence,
+                           std::span<const tile_row> rows, std::int64_t first_key,
+                           std::int64_t keys, const tile_masks<T>& masks, T* scores,
+                           T* slopes) const {
+  const std::int64_t columns = padded(static_cast<std::int64_t>(rows.size()));
+  if (caps()) {
+    tile_masks<T> without_slope = masks;
+    without_slope.slope = nullptr;
+    with.scale(scores, keys, columns, factor_, without_slope);
+    with.cap(scores, keys, columns, cap_, slopes);
+    if (masks.slope != nullptr) with.scale(scores, keys, columns, T{1}, masks);
+  } else {
+    with.scale(scores, keys, columns, factor_, masks);
+  }
   std::array<T, block_keys> values;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const std::int64_t place = (bias.extent(0) == 1 ? 0 : sequence * bias.stride(0)) +
-                               (bias.extent(1) == 1 ? 0 : rows[i].head * bias.stride(1)) +
-                               rows[i].query * bias.stride(2) + first_key * bias.stride(3);
-    kernels<T>::mine().load(values.data(), bias.type(), bias.address() + place * size,
-                            bias.stride(3), keys);
+  for (std::size_t i = 0; i < rows.size() && !bias_->null(); ++i) {
+    with.load(values.data(), bias_->type(), row_of_scores(*bias_, sequence, rows[i], first_key),
+              bias_->stride(3), keys);
     for (std::int64_t j = 0; j < keys; ++j)
       scores[j * tile_rows + static_cast<std::int64_t>(i)] += values[static_cast<std::size_t>(j)];
+  }
+  for (std::size_t i = 0; i < rows.size() && !allowed_->null(); ++i) {
+    const std::byte* const allowed = row_of_scores(*allowed_, sequence, rows[i], first_key);
+    for (std::int64_t j = 0; j < keys; ++j) {
+      if (allowed[j * allowed_->stride(3)] == std::byte{0})
+        scores[j * tile_rows + static_cast<std::int64_t>(i)] = -std::numeric_limits<T>::infinity();
+    }
   }
 }
 
@@ -210,18 +241,18 @@ void in_parallel(int threads, std::int64_t tasks,
 
 template class masked_rows<float>;
 template class masked_rows<double>;
+template class score_terms<float>;
+template class score_terms<double>;
 // NOLINTBEGIN(bugprone-macro-parentheses): a type cannot have any.
-#define TROUPE_INSTANTIATE(T)                                                                      \
-  template void dropping::factors(T*, std::int64_t, std::span<const tile_row>, std::int64_t,       \
-                                  std::int64_t) const;                                             \
-  template void add_bias(const any_tensor&, std::int64_t, std::span<const tile_row>, std::int64_t, \
-                         std::int64_t, T*);                                                        \
-  template block_of_rows<T> rows_as(const kernels<T>&, const sequence_rows&, std::int64_t,         \
-                                    std::int64_t, std::int64_t, std::int64_t, bool, T*);           \
-  template void load_rows(const kernels<T>&, const sequence_rows&, std::span<const tile_row>,      \
-                          std::int64_t, std::int64_t, T*);                                         \
-  template void load_transposed(const kernels<T>&, const sequence_rows&,                           \
-                                std::span<const tile_row>, std::int64_t, T*, T*);                  \
+#define TROUPE_INSTANTIATE(T)                                                                 \
+  template void dropping::factors(T*, std::int64_t, std::span<const tile_row>, std::int64_t,  \
+                                  std::int64_t) const;                                        \
+  template block_of_rows<T> rows_as(const kernels<T>&, const sequence_rows&, std::int64_t,    \
+                                    std::int64_t, std::int64_t, std::int64_t, bool, T*);      \
+  template void load_rows(const kernels<T>&, const sequence_rows&, std::span<const tile_row>, \
+                          std::int64_t, std::int64_t, T*);                                    \
+  template void load_transposed(const kernels<T>&, const sequence_rows&,                      \
+                                std::span<const tile_row>, std::int64_t, T*, T*);             \
   template void store_row(dtype, std::byte*, std::int64_t, const T*, std::int64_t);
 TROUPE_INSTANTIATE(float)
 TROUPE_INSTANTIATE(double)

@@ -128,10 +128,38 @@ class dropping {
   dnn::attention_sizes sizes_;
 };
 
-/// Adds bias to a block of scores.
+/// Makes scores of products: factor, soft cap, ALiBi, bias and boolean mask.
 template <class T>
-void add_bias(const any_tensor& bias, std::int64_t sequence, std::span<const tile_row> rows,
-              std::int64_t first_key, std::int64_t keys, T* scores);
+class score_terms {
+ public:
+  template <dnn::attention_request R>
+  score_terms(const R& r, T factor) noexcept
+      : factor_(factor),
+        cap_(static_cast<T>(r.soft_cap)),
+        bias_(&r.bias),
+        allowed_(&r.mask.allowed) {}
+
+  [[nodiscard]] bool caps() const noexcept { return cap_ != 0; }
+  /// `slopes` receives the derivatives by the products' factor, where it is given and `caps()`.
+  void apply(const kernels<T>& with, std::int64_t sequence, std::span<const tile_row> rows,
+             std::int64_t first_key, std::int64_t keys, const tile_masks<T>& masks, T* scores,
+             T* slopes) const;
+
+ private:
+  T factor_;
+  T cap_;
+  const any_tensor* bias_;
+  const any_tensor* allowed_;
+};
+
+/// The sink of a head.
+template <class T>
+[[nodiscard]] T sink_of(const kernels<T>& with, const any_tensor& sinks, std::int64_t head) {
+  T sink;
+  with.load(&sink, sinks.type(), sinks.address() + head * sinks.stride(0) * size_of(sinks.type()),
+            1, 1);
+  return sink;
+}
 
 /// The rows of a tile.
 std::span<const tile_row> rows_of(const tile& t, const head_group& groups, std::int64_t queries,

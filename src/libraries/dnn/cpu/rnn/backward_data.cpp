@@ -58,10 +58,11 @@ class backward_data_pass {
     R* dh_before = nullptr;
     R* dh_step = nullptr;
     R* du = nullptr;
-    factor<R> by_h;  ///< from the sums of all gates, of gru of the first two
+    R* dq = nullptr;  ///< if the reset gate comes first
+    factor<R> by_h;   ///< from the sums of all gates, of gru of the first two
     factor<R> by_q;
     factor<R> by_p;
-    std::int64_t pieces[10]{};
+    std::int64_t pieces[11]{};
 
     void add_to(scratch<R>& workspace, const dnn::rnn_shape& s) {
       const bool gru = s.cell == dnn::rnn_cell::gru;
@@ -72,14 +73,16 @@ class backward_data_pass {
       const std::int64_t of_c = s.batch * s.hidden;
       std::size_t piece = 0;
       for (const std::int64_t numbers :
-           {of_h, of_c, of_h, of_c, of_h, of_h, of_c, by_h.count(), by_q.count(), by_p.count()})
+           {of_h, of_c, of_h, of_c, of_h, of_h, of_c, s.resets_first ? of_h : 0, by_h.count(),
+            by_q.count(), by_p.count()})
         pieces[piece++] = workspace.add(numbers);
     }
   };
 
   void begin(std::int64_t state, direction& d) {
     d.of = kept_.of(state);
-    R** const places[] = {&d.first_h, &d.first_c, &d.dh, &d.dc, &d.dh_before, &d.dh_step, &d.du};
+    R** const places[] = {&d.first_h,   &d.first_c, &d.dh, &d.dc,
+                          &d.dh_before, &d.dh_step, &d.du, &d.dq};
     for (std::size_t i = 0; i < std::size(places); ++i)
       *places[i] = workspace_.at(d.pieces[i]);
     const std::int64_t of_h = s_.batch * s_.output;
@@ -92,10 +95,10 @@ class backward_data_pass {
     }
     const weight_places& at = net_.places(state);
     const R* const w_h = weights_ + at.w_h;
-    d.by_h.pack(w_h, s_.output, 1, workspace_.at(d.pieces[7]));
+    d.by_h.pack(w_h, s_.output, 1, workspace_.at(d.pieces[8]));
     if (d.of.q != nullptr)
-      d.by_q.pack(w_h + 2 * s_.hidden * s_.output, s_.output, 1, workspace_.at(d.pieces[8]));
-    if (s_.projects) d.by_p.pack(weights_ + at.w_p, s_.hidden, 1, workspace_.at(d.pieces[9]));
+      d.by_q.pack(w_h + 2 * s_.hidden * s_.output, s_.output, 1, workspace_.at(d.pieces[9]));
+    if (s_.projects) d.by_p.pack(weights_ + at.w_p, s_.hidden, 1, workspace_.at(d.pieces[10]));
   }
 
   void run_layer(std::int64_t layer, const R* dy, R* dx) {
@@ -149,9 +152,32 @@ class backward_data_pass {
       std::fill_n(du, count * s_.hidden, R{0});
       d.by_p.multiply(dh_step, s_.output, count, du, s_.hidden);
     }
+    const std::int64_t before = net_.step_before(k, i);
     for (std::int64_t n = 0; n < count; ++n)
-      run_cell(step, net_.step_before(k, i), first + n, du + n * s_.hidden, d);
+      run_cell(step, before, first + n, du + n * s_.hidden, d);
+    if (s_.resets_first) reset_states(step, before, first, count, d);
     take_back(step, first, count, d);
+  }
+
+  [[nodiscard]] const R* state_before(std::int64_t before, std::int64_t n, const R* all,
+                                      const R* first, std::int64_t width) const {
+    return before < 0 ? first + n * width : all + (before * s_.batch + n) * width;
+  }
+
+  // For sequences that have ended the gradients of n, and so of q, are 0.
+  void reset_states(std::int64_t step, std::int64_t before, std::int64_t first, std::int64_t count,
+                    const direction& d) const {
+    const std::int64_t columns = s_.gates() * s_.hidden;
+    R* const gates = d.of.gates + (step * s_.batch + first) * columns;
+    R* const dq = d.dq + first * s_.hidden;
+    std::fill_n(dq, count * s_.hidden, R{0});
+    d.by_q.multiply(gates + 2 * s_.hidden, columns, count, dq, s_.hidden);
+    for (std::int64_t n = 0; n < count; ++n) {
+      if (!net_.ends().has(step, first + n)) continue;
+      with_.gru_reset_backward(
+          gates + n * columns, state_before(before, first + n, d.of.h, d.first_h, s_.output),
+          dq + n * s_.hidden, d.dh_before + (first + n) * s_.hidden, s_.hidden);
+    }
   }
 
   void run_cell(std::int64_t step, std::int64_t before, std::int64_t n, const R* du,
@@ -161,24 +187,24 @@ class backward_data_pass {
     R* const gates = d.of.gates + row * columns;
     if (!net_.ends().has(step, n)) {
       std::fill_n(gates, columns, R{0});
-      if (d.of.q != nullptr) std::fill_n(d.of.q + row * s_.hidden, s_.hidden, R{0});
+      if (d.of.q != nullptr && !s_.resets_first)
+        std::fill_n(d.of.q + row * s_.hidden, s_.hidden, R{0});
       return;
     }
-    const auto state_before = [&](const R* all, const R* first, std::int64_t width) {
-      return before < 0 ? first + n * width : all + (before * s_.batch + n) * width;
-    };
+    const R* const h = state_before(before, n, d.of.h, d.first_h, s_.output);
     switch (s_.cell) {
       case dnn::rnn_cell::relu:
         return with_.relu_backward(gates, du, s_.hidden);
       case dnn::rnn_cell::tanh:
         return with_.tanh_backward(gates, du, s_.hidden);
       case dnn::rnn_cell::lstm:
-        return with_.lstm_backward(gates, state_before(d.of.c, d.first_c, s_.hidden),
+        return with_.lstm_backward(gates, state_before(before, n, d.of.c, d.first_c, s_.hidden),
                                    d.of.c + row * s_.hidden, du, d.dc + n * s_.hidden, s_.hidden);
-      case dnn::rnn_cell::gru:
-        return with_.gru_backward(gates, d.of.q + row * s_.hidden,
-                                  state_before(d.of.h, d.first_h, s_.output), du,
-                                  d.dh_before + n * s_.hidden, s_.hidden);
+      case dnn::rnn_cell::gru: {
+        R* const dh_before = d.dh_before + n * s_.hidden;
+        if (s_.resets_first) return with_.gru_update_backward(gates, h, du, dh_before, s_.hidden);
+        return with_.gru_backward(gates, d.of.q + row * s_.hidden, h, du, dh_before, s_.hidden);
+      }
     }
   }
 
@@ -191,7 +217,7 @@ class backward_data_pass {
     // For gru, the state's direct part is there already.
     if (d.of.q == nullptr) std::fill_n(to, count * s_.output, R{0});
     d.by_h.multiply(d.of.gates + row * columns, columns, count, to, s_.output);
-    if (d.of.q != nullptr)
+    if (d.of.q != nullptr && !s_.resets_first)
       d.by_q.multiply(d.of.q + row * s_.hidden, s_.hidden, count, to, s_.output);
     for (std::int64_t n = 0; n < count; ++n) {
       if (net_.ends().has(step, first + n))

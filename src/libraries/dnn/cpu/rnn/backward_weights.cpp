@@ -75,11 +75,19 @@ class backward_weights_pass {
     add_up(gates, sums_ + at.b_x);
     // The sums of gru's n have their own gradient by the state.
     const std::int64_t joint = of.q != nullptr ? 2 * s_.hidden : columns;
-    std::copy_n(sums_ + at.b_x, joint, sums_ + at.b_h);
+    std::copy_n(sums_ + at.b_x, s_.resets_first ? columns : joint, sums_ + at.b_h);
     const matrix<const R> first_gates{
         .at = of.gates, .rows = s_.rows(), .columns = joint, .step = columns};
     if (auto done = by_states(first_gates, direction, of.h, first_h, sums_ + at.w_h); !done) {
       return done;
+    }
+    if (s_.resets_first) {
+      const matrix<const R> of_n{
+          .at = of.gates + joint, .rows = s_.rows(), .columns = s_.hidden, .step = columns};
+      return multiply<R>(
+          of_n, turned::yes, matrix<const R>::packed(of.q, s_.rows(), s_.hidden), turned::no,
+          matrix<R>::packed(sums_ + at.w_h + joint * s_.output, s_.hidden, s_.hidden), false,
+          lane_);
     }
     if (of.q != nullptr) {
       const auto q = matrix<const R>::packed(of.q, s_.rows(), s_.hidden);

@@ -18,6 +18,10 @@ struct cells {
   void (*lstm)(T* gates, const T* c_before, T* c, T* u, std::int64_t n);
   /// q is the part of n's sum that comes from the state.
   void (*gru)(T* gates, const T* q, const T* h_before, T* h, std::int64_t n);
+  /// A gru whose reset gate comes first, in two parts: q = r · h_before, whose product belongs to
+  /// the sum of n, and what follows.
+  void (*gru_reset)(T* gates, const T* h_before, T* q, std::int64_t n);
+  void (*gru_update)(T* gates, const T* h_before, T* h, std::int64_t n);
 
   void (*relu_backward)(T* gates, const T* dh, std::int64_t n);
   void (*tanh_backward)(T* gates, const T* dh, std::int64_t n);
@@ -27,6 +31,12 @@ struct cells {
   /// q becomes its gradient; dh_before is the part of dh that reaches h_before directly.
   void (*gru_backward)(T* gates, T* q, const T* h_before, const T* dh, T* dh_before,
                        std::int64_t n);
+  /// The gradients of the sums of n and z, and then from dq that of r; dh_before becomes the part
+  /// of dh that reaches h_before directly, and then the part through q is added.
+  void (*gru_update_backward)(T* gates, const T* h_before, const T* dh, T* dh_before,
+                              std::int64_t n);
+  void (*gru_reset_backward)(T* gates, const T* h_before, const T* dq, T* dh_before,
+                             std::int64_t n);
 
   /// c[r, j] += Σ_k a[r, k] · panels[j / panel][k][j % panel]: the product with a `factor`.
   void (*multiply)(const T* a, std::int64_t a_step, std::int64_t rows, const T* panels,

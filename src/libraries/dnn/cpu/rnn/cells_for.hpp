@@ -4,59 +4,14 @@
 // of its set, VECTOR_BYTES and ROWS, what its registers hold of a product. Those of cells are
 // written so that the compiler vectorises them.
 
+#include "libraries/dnn/cpu/rnn/cell_functions.hpp"
 #include "libraries/dnn/cpu/rnn/cells.hpp"
 
-#include <algorithm>
-#include <bit>
-#include <cmath>
-#include <concepts>
 #include <cstdint>
 #include <cstring>
 
 namespace troupe::cpu::rnn {
 namespace {
-
-// eˣ with an error of 2 ulp, 0 below the smallest normal number. Two-part reduction by ln 2, then a
-// polynomial on [−½ ln 2, ½ ln 2]. Source of the coefficients: the Cephes library, expf.
-[[gnu::always_inline]] inline float exponential(float x) noexcept {
-  constexpr float largest = 88.3762626647949F;
-  constexpr float smallest = -87.3365447504019F;
-  const float within = std::min(largest, std::max(smallest, x));  // smallest for NaN
-  constexpr float to_integer = 12582912.F;  // 1.5 · 2²³: adding it rounds to integers
-  const float power = (within * 1.44269504088896341F + to_integer) - to_integer;
-  const float rest = (within - power * 0.693359375F) - power * -2.12194440e-4F;
-  float p = 1.9875691500e-4F;
-  p = p * rest + 1.3981999507e-3F;
-  p = p * rest + 8.3334519073e-3F;
-  p = p * rest + 4.1665795894e-2F;
-  p = p * rest + 1.6666665459e-1F;
-  p = p * rest + 5.0000001201e-1F;
-  p = p * rest * rest + rest + 1;
-  const auto exponent = static_cast<std::int32_t>(power);
-  const float scaled = p * std::bit_cast<float>((exponent + 127) << 23);
-  return x < smallest ? 0.F : x > largest ? x * 1e38F : x == x ? scaled : x;
-}
-[[gnu::always_inline]] inline double exponential(double x) noexcept { return std::exp(x); }
-
-template <class T>
-[[gnu::always_inline]] inline T sigmoid(T x) noexcept {
-  return 1 / (1 + exponential(-x));
-}
-
-// Near 0, where the difference would lose digits, a polynomial. Source: the Cephes library, tanhf.
-[[gnu::always_inline]] inline float hyperbolic(float x) noexcept {
-  const float square = x * x;
-  float p = -5.70498872745e-3F;
-  p = p * square + 2.06390887954e-2F;
-  p = p * square - 5.37397155531e-2F;
-  p = p * square + 1.33314422036e-1F;
-  p = p * square - 3.33332819422e-1F;
-  const float near = x + x * square * p;
-  const float size = std::abs(x);
-  const float far = std::copysign(1 - 2 / (exponential(2 * size) + 1), x);
-  return size < 0.625F ? near : x == x ? far : x;
-}
-[[gnu::always_inline]] inline double hyperbolic(double x) noexcept { return std::tanh(x); }
 
 template <class T>
 void relu(T* gates, T* h, std::int64_t n) {
@@ -106,6 +61,26 @@ void gru(T* __restrict gates, const T* __restrict q, const T* __restrict h_befor
 }
 
 template <class T>
+void gru_reset(T* __restrict gates, const T* __restrict h_before, T* __restrict q, std::int64_t n) {
+  for (std::int64_t k = 0; k < n; ++k) {
+    gates[k] = sigmoid(gates[k]);
+    gates[n + k] = sigmoid(gates[n + k]);
+    q[k] = gates[k] * h_before[k];
+  }
+}
+
+template <class T>
+void gru_update(T* __restrict gates, const T* __restrict h_before, T* __restrict h,
+                std::int64_t n) {
+  for (std::int64_t k = 0; k < n; ++k) {
+    const T z = gates[n + k];
+    const T fresh = hyperbolic(gates[2 * n + k]);
+    gates[2 * n + k] = fresh;
+    h[k] = (1 - z) * fresh + z * h_before[k];
+  }
+}
+
+template <class T>
 void relu_backward(T* __restrict gates, const T* __restrict dh, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i)
     gates[i] = gates[i] > 0 ? dh[i] : T{0};
@@ -148,6 +123,28 @@ void gru_backward(T* __restrict gates, T* __restrict q, const T* __restrict h_be
     gates[2 * n + k] = of_n;
     q[k] = of_n * r;
     dh_before[k] = dh[k] * z;
+  }
+}
+
+template <class T>
+void gru_update_backward(T* __restrict gates, const T* __restrict h_before, const T* __restrict dh,
+                         T* __restrict dh_before, std::int64_t n) {
+  for (std::int64_t k = 0; k < n; ++k) {
+    const T z = gates[n + k];
+    const T fresh = gates[2 * n + k];
+    gates[n + k] = dh[k] * (h_before[k] - fresh) * z * (1 - z);
+    gates[2 * n + k] = dh[k] * (1 - z) * (1 - fresh * fresh);
+    dh_before[k] = dh[k] * z;
+  }
+}
+
+template <class T>
+void gru_reset_backward(T* __restrict gates, const T* __restrict h_before, const T* __restrict dq,
+                        T* __restrict dh_before, std::int64_t n) {
+  for (std::int64_t k = 0; k < n; ++k) {
+    const T r = gates[k];
+    gates[k] = dq[k] * h_before[k] * r * (1 - r);
+    dh_before[k] += dq[k] * r;
   }
 }
 
@@ -219,10 +216,14 @@ const cells<T> cell_sets<T>::CELLS = {.relu = relu<T>,
                                       .tanh = tanh_cell<T>,
                                       .lstm = lstm<T>,
                                       .gru = gru<T>,
+                                      .gru_reset = gru_reset<T>,
+                                      .gru_update = gru_update<T>,
                                       .relu_backward = relu_backward<T>,
                                       .tanh_backward = tanh_backward<T>,
                                       .lstm_backward = lstm_backward<T>,
                                       .gru_backward = gru_backward<T>,
+                                      .gru_update_backward = gru_update_backward<T>,
+                                      .gru_reset_backward = gru_reset_backward<T>,
                                       .multiply = multiply<T>,
                                       .panel = panel<T>};
 template const cells<float> cell_sets<float>::CELLS;

@@ -197,7 +197,8 @@ class forward_pass {
   void sum_inputs(std::int64_t layer, std::int64_t state, const R* input, const direction& d) {
     const std::int64_t columns = s_.gates() * s_.hidden;
     const weight_places& at = net_.places(state);
-    const std::int64_t joint = d.to.q != nullptr ? 2 * s_.hidden : columns;
+    const bool apart = d.to.q != nullptr && !s_.resets_first;
+    const std::int64_t joint = apart ? 2 * s_.hidden : columns;
     const std::int64_t depth = s_.input_of(layer);
     factor<R> by_x(depth, columns);
     by_x.pack(weights_ + at.w_x, 1, depth, workspace_.at(by_x_));
@@ -206,7 +207,7 @@ class forward_pass {
         R* const sums = d.to.gates + row * columns;
         for (std::int64_t j = 0; j < joint; ++j)
           sums[j] = weights_[at.b_x + j] + weights_[at.b_h + j];
-        if (d.to.q == nullptr) continue;
+        if (!apart) continue;
         std::copy_n(weights_ + at.b_x + joint, s_.hidden, sums + joint);
         std::copy_n(weights_ + at.b_h + joint, s_.hidden, d.to.q + row * s_.hidden);
       }
@@ -227,12 +228,29 @@ class forward_pass {
                          first * s_.hidden;
       const std::int64_t row = step * s_.batch + first;
       d.by_h.multiply(h, s_.output, count, d.to.gates + row * columns, columns);
-      if (d.to.q != nullptr)
+      if (s_.resets_first)
+        reset_states(step, first, count, h, d);
+      else if (d.to.q != nullptr)
         d.by_q.multiply(h, s_.output, count, d.to.q + row * s_.hidden, s_.hidden);
       for (std::int64_t n = 0; n < count; ++n)
         run_cell(step, first + n, h + n * s_.output, c + n * s_.hidden, d.to);
       if (s_.projects) project(step, first, count, h, d);
     }
+  }
+
+  void reset_states(std::int64_t step, std::int64_t first, std::int64_t count, const R* h,
+                    const direction& d) const {
+    const std::int64_t columns = s_.gates() * s_.hidden;
+    const std::int64_t row = step * s_.batch + first;
+    R* const gates = d.to.gates + row * columns;
+    R* const q = d.to.q + row * s_.hidden;
+    for (std::int64_t n = 0; n < count; ++n) {
+      if (net_.ends().has(step, first + n))
+        with_.gru_reset(gates + n * columns, h + n * s_.hidden, q + n * s_.hidden, s_.hidden);
+      else
+        std::fill_n(q + n * s_.hidden, s_.hidden, R{0});
+    }
+    d.by_q.multiply(q, s_.hidden, count, gates + 2 * s_.hidden, columns);
   }
 
   void run_cell(std::int64_t step, std::int64_t n, const R* h, const R* c,
@@ -257,7 +275,8 @@ class forward_pass {
       case dnn::rnn_cell::lstm:
         return with_.lstm(gates, c, to.c + row * s_.hidden, after, s_.hidden);
       case dnn::rnn_cell::gru:
-        return with_.gru(gates, to.q + row * s_.hidden, h, after, s_.hidden);
+        return s_.resets_first ? with_.gru_update(gates, h, after, s_.hidden)
+                               : with_.gru(gates, to.q + row * s_.hidden, h, after, s_.hidden);
     }
   }
 

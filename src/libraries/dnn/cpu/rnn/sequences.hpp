@@ -23,11 +23,13 @@ using real_of = std::conditional_t<std::is_same_v<T, double>, double, float>;
 template <class R>
 struct state_records {
   R* gates = nullptr;  ///< [t · b, gates · hidden]; backward: the gradients of their sums
-  R* q = nullptr;      ///< for gru, [t · b, hidden]: the state's part of n's sum; its gradient
-  R* c = nullptr;      ///< for lstm, [t · b, hidden]
-  R* h = nullptr;      ///< [t · b, output]
-  R* u = nullptr;      ///< with a projection, [t · b, hidden]: its input
-  R* dh = nullptr;     ///< with a projection, [t · b, output]: the gradient of h
+  /// For gru, [t · b, hidden]: the state's part of n's sum; its gradient. If the reset gate comes
+  /// first, the state that it leaves, in both passes.
+  R* q = nullptr;
+  R* c = nullptr;   ///< for lstm, [t · b, hidden]
+  R* h = nullptr;   ///< [t · b, output]
+  R* u = nullptr;   ///< with a projection, [t · b, hidden]: its input
+  R* dh = nullptr;  ///< with a projection, [t · b, output]: the gradient of h
 };
 
 /// How the records of all layers and directions lie one behind another: a reserve.

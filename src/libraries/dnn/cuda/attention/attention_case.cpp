@@ -23,7 +23,10 @@ void attention_case::take(const R& r) {
   operands_[offsets_k_at] = r.packed.offsets_k;
   operands_[offsets_v_at] = r.packed.offsets_v;
   operands_[offsets_o_at] = r.packed.offsets_o;
+  allowed_ = r.mask.allowed;
+  sinks_ = r.sinks;
   sizes_ = dnn::sizes_of(r);
+  soft_cap_ = r.soft_cap;
   scale_ = dnn::scale_of(r);
   dropout_ = r.dropout.probability;
   seed_ = r.dropout.seed;
@@ -89,6 +92,7 @@ attention_case::attention_case(const dnn::attention_backward& r)
   operands_[d_k_at] = r.dk;
   operands_[d_v_at] = r.dv;
   operands_[d_bias_at] = r.dbias;
+  d_sinks_ = r.dsinks;
   choose(dnn::facts_of(r));
 }
 

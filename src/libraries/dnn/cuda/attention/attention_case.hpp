@@ -86,6 +86,11 @@ class attention_case {
   [[nodiscard]] double dropout() const noexcept { return dropout_; }
   [[nodiscard]] double scale() const noexcept { return scale_; }
   [[nodiscard]] bool alibi() const noexcept { return alibi_; }
+  /// The options that cuDNN is not given; 0 and null tensors for none.
+  [[nodiscard]] double soft_cap() const noexcept { return soft_cap_; }
+  [[nodiscard]] const any_tensor& allowed() const noexcept { return allowed_; }
+  [[nodiscard]] const any_tensor& sinks() const noexcept { return sinks_; }
+  [[nodiscard]] const any_tensor& d_sinks() const noexcept { return d_sinks_; }
   [[nodiscard]] std::uint64_t seed() const noexcept { return seed_; }
   [[nodiscard]] std::int64_t offset() const noexcept { return offset_; }
   /// The operand as the request gives it, or null.
@@ -130,8 +135,12 @@ class attention_case {
   [[nodiscard]] graphs::tensor tensor_of(std::size_t number) const;
 
   std::array<any_tensor, operand_count> operands_{};
+  any_tensor allowed_{};
+  any_tensor sinks_{};
+  any_tensor d_sinks_{};
   dnn::attention_sizes sizes_;
   double scale_ = 1;
+  double soft_cap_ = 0;
   double dropout_ = 0;
   std::uint64_t seed_ = 0;
   std::int64_t offset_ = 0;

@@ -20,12 +20,12 @@ struct sequence_lengths {
   std::int32_t* checked = nullptr;
   std::int32_t* filled = nullptr;  ///< a copy with 0 replaced by 1; null if not needed
 
-  [[nodiscard]] TILE_FUNCTION std::int64_t of(std::int64_t sequence, bool& wrong) const {
+  [[nodiscard]] KERNEL_FUNCTION std::int64_t of(std::int64_t sequence, bool& wrong) const {
     const std::int64_t length = given != nullptr ? given[sequence * step] : most;
     wrong = wrong || length < 0 || length > most;
     return std::clamp<std::int64_t>(length, 0, most);
   }
-  TILE_FUNCTION void store(std::int64_t sequence, std::int64_t length) const {
+  KERNEL_FUNCTION void store(std::int64_t sequence, std::int64_t length) const {
     checked[sequence] = static_cast<std::int32_t>(length);
     if (filled != nullptr) filled[sequence] = static_cast<std::int32_t>(length > 0 ? length : 1);
   }
@@ -41,7 +41,7 @@ struct sequence_offsets {
   std::int64_t* checked = nullptr;  ///< null if there are none
 
   /// Stores the offset of a sequence that takes `length` tokens.
-  TILE_FUNCTION void store(std::int64_t sequence, std::int64_t length, bool& wrong) const {
+  KERNEL_FUNCTION void store(std::int64_t sequence, std::int64_t length, bool& wrong) const {
     if (checked == nullptr) return;
     if (given == nullptr) {
       checked[sequence] = sequence * row_step;
@@ -62,8 +62,8 @@ struct page_table {
   std::int64_t per_sequence = 0;
   std::int32_t* checked = nullptr;
 
-  TILE_FUNCTION void store(std::int64_t sequence, std::int64_t i, std::int64_t keys,
-                           bool& wrong) const {
+  KERNEL_FUNCTION void store(std::int64_t sequence, std::int64_t i, std::int64_t keys,
+                             bool& wrong) const {
     std::int32_t page = i * page_size < keys ? given[sequence * steps[0] + i * steps[1]] : 0;
     if (page < 0 || page >= pages) {
       wrong = true;
@@ -85,8 +85,8 @@ struct sequence_contents {
 /// The work of a block for one sequence: copies each entry. An entry that leads outside of the
 /// tensors is replaced by one within them.
 template <class Threads>
-TILE_FUNCTION void check_sequence(const sequence_contents& c, std::int64_t sequence,
-                                  std::int32_t& wrong, const Threads& block) {
+KERNEL_FUNCTION void check_sequence(const sequence_contents& c, std::int64_t sequence,
+                                    std::int32_t& wrong, const Threads& block) {
   block.each([&](int t) {
     if (t == 0) wrong = 0;
   });

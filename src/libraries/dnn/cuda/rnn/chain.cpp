@@ -96,16 +96,10 @@ std::vector<weight_run> chain::runs_of(const link& l) const {
 
 result<void> chain::enqueue_drop(const link& below, const std::byte* from, std::byte* to,
                                  cudaStream_t stream) const {
-  const auto before = static_cast<std::uint64_t>(below.first_layer * s_.rows() * s_.width());
-  return check(enqueue_dropped({.steps = s_.steps,
-                                .batch = s_.batch,
-                                .width = s_.width(),
-                                .time_first = sequences_.time_first,
-                                .seed = network_.seed,
-                                .first_word = static_cast<std::uint64_t>(network_.offset) + before,
-                                .dropout = network_.dropout},
-                               type_, from, to, stream),
-               "drop_numbers");
+  return check(
+      enqueue_dropped(dropped_after(network_, s_, below.first_layer, sequences_.time_first), type_,
+                      from, to, stream),
+      "drop_numbers");
 }
 
 std::byte* chain::in_place(const link& l, std::byte* ours) const noexcept {

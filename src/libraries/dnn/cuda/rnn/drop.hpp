@@ -1,5 +1,7 @@
 #pragma once
 
+#include "libraries/dnn/requests/rnn_shape.hpp"
+
 #include <troupe/tensor/dtype.hpp>
 
 #include <cuda_runtime_api.h>
@@ -19,6 +21,18 @@ struct dropped_sequences {
   std::uint64_t first_word = 0;
   double dropout = 0;
 };
+/// Those between a layer and the next one.
+[[nodiscard]] inline dropped_sequences dropped_after(const dnn::rnn_network& network,
+                                                     const dnn::rnn_shape& s, std::int64_t layer,
+                                                     bool time_first) noexcept {
+  return {.steps = s.steps,
+          .batch = s.batch,
+          .width = s.width(),
+          .time_first = time_first,
+          .seed = network.seed,
+          .first_word = static_cast<std::uint64_t>(network.offset + layer * s.rows() * s.width()),
+          .dropout = network.dropout};
+}
 /// Enqueues to = from with dropout; both may be the same.
 [[nodiscard]] cudaError_t enqueue_dropped(const dropped_sequences& s, dtype type,
                                           const std::byte* from, std::byte* to,

@@ -1,6 +1,9 @@
 #include "libraries/dnn/cuda/rnn/operands.hpp"
 
+#include <fmt/format.h>
+
 #include <bit>
+#include <utility>
 
 namespace troupe::cuda::rnn {
 
@@ -36,6 +39,14 @@ result<void> operands::end(cudaStream_t stream) const {
     TRY(enqueue_copy(t.given, t.address, t.bytes, stream));
   }
   return {};
+}
+
+result<void> check_reserve(const any_tensor& reserve, std::size_t bytes) {
+  if (std::cmp_greater_equal(reserve.extent(0), bytes)) return {};
+  return error{
+      .code = errc::invalid_argument,
+      .message = fmt::format("reserve must have the {} bytes that rnn_sizes says; it has {}", bytes,
+                             reserve.extent(0))};
 }
 
 result<void> enqueue_copy(std::byte* to, const std::byte* from, std::size_t bytes,

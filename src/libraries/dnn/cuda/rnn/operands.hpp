@@ -45,6 +45,9 @@ class operands {
   std::vector<one> all_;
 };
 
+/// \errors `invalid_argument` for a reserve of fewer bytes
+[[nodiscard]] result<void> check_reserve(const any_tensor& reserve, std::size_t bytes);
+
 [[nodiscard]] result<void> enqueue_copy(std::byte* to, const std::byte* from, std::size_t bytes,
                                         cudaStream_t stream);
 [[nodiscard]] result<void> enqueue_zeros(std::byte* to, std::size_t bytes, cudaStream_t stream);

@@ -1,14 +1,14 @@
 #pragma once
 
-#include "libraries/dnn/cuda/attention/tiles/tile.hpp"
+#include "libraries/dnn/cuda/attention/tiles/scores.hpp"
 
 // Source: Dao et al., "FlashAttention: Fast and Memory-Efficient Exact Attention with
 // IO-Awareness", 2022, algorithm 4. Each gradient recomputes the probabilities that it needs. So no
 // two blocks add to the same number, and the order of every sum is the same on every run.
 namespace troupe::cuda::tiles {
 
-enum class gradient : std::uint8_t { of_q, of_k, of_v, of_bias };
-inline constexpr int gradients = 4;
+enum class gradient : std::uint8_t { of_q, of_k, of_v, of_bias, of_sinks };
+inline constexpr int gradients = 5;
 
 /// The work items of one gradient.
 struct gradient_work {
@@ -28,16 +28,20 @@ struct backward_work {
     return {{{p.batch, p.heads, tiles_in(p.s_q), parts(p.d)},
              {p.batch, p.key_heads, tiles_in(p.s_kv), parts(p.d)},
              {p.batch, p.value_heads, tiles_in(p.s_kv), parts(p.d_v)},
-             {p.bias_batch, p.bias_heads, tiles_in(p.s_q), tiles_in(p.s_kv)}}};
+             {p.bias_batch, p.bias_heads, tiles_in(p.s_q), tiles_in(p.s_kv)},
+             {1, p.d_sinks.at != nullptr ? p.heads : 0, 1, 1}}};
   }
   [[nodiscard]] constexpr std::int64_t items() const {
-    return of[0].items() + of[1].items() + of[2].items() + of[3].items();
+    std::int64_t all = 0;
+    for (const gradient_work& one : of)
+      all += one.items();
+    return all;
   }
 };
 
 /// Stores Σ o · d_o of one query, which the gradients of all its scores need.
 template <class Real>
-TILE_FUNCTION void store_delta(const problem& p, std::int64_t number) {
+KERNEL_FUNCTION void store_delta(const problem& p, std::int64_t number) {
   const std::int64_t query = number % p.s_q;
   const std::int64_t head = number / p.s_q % p.heads;
   const std::int64_t sequence = number / p.s_q / p.heads;
@@ -56,11 +60,11 @@ TILE_FUNCTION void store_delta(const problem& p, std::int64_t number) {
 /// The weights of a tile of queries and a tile of keys: the probabilities for the gradient of
 /// values, the gradients of the scores for all others.
 template <class Real, class Threads>
-TILE_FUNCTION void weigh(const problem& p, gradient what, std::int64_t sequence, std::int64_t head,
-                         std::int64_t first_key, memory<Real>& m,
-                         typename Threads::template own<scores_of_thread<Real>>& scores,
-                         typename Threads::template own<scores_of_thread<Real>>& products,
-                         const Threads& block) {
+KERNEL_FUNCTION void weigh(const problem& p, gradient what, std::int64_t sequence,
+                           std::int64_t head, std::int64_t first_key, memory<Real>& m,
+                           typename Threads::template own<scores_of_thread<Real>>& scores,
+                           typename Threads::template own<scores_of_thread<Real>>& products,
+                           const Threads& block) {
   begin_keys(p, sequence, head, first_key, m, block);
   multiply_rows(p.q, m.q_place, p.k, m.k_place, p.d, m, scores, block);
   if (what != gradient::of_v) {
@@ -80,22 +84,57 @@ TILE_FUNCTION void weigh(const problem& p, gradient what, std::int64_t sequence,
       }
       TILE_UNROLL
       for (int c = 0; c < 4; ++c) {
+        Real slope;
         const Real score =
-            score_of(p, m, sequence, row, first_key + column + c, scores[t].of[r][c]);
+            score_of(p, m, sequence, row, first_key + column + c, scores[t].of[r][c], slope);
         const Real probability = std::exp(score - m.statistic[row]);
+        // Bias is added behind a soft cap.
         m.weights[row][column + c] =
             what == gradient::of_v ? probability * kept[c]
-                                   : probability * (kept[c] * products[t].of[r][c] - m.delta[row]);
+                                   : (what == gradient::of_bias ? Real{1} : slope) * probability *
+                                         (kept[c] * products[t].of[r][c] - m.delta[row]);
       }
     }
+  });
+}
+
+/// The gradient of a head's sink: its probability has no value, so that of each query is the
+/// gradient of all others, negated.
+template <class Real, class Threads>
+KERNEL_FUNCTION void sum_sink(const problem& p, std::int64_t head, memory<Real>& m,
+                              const Threads& block) {
+  static_assert(threads <= 2 * depth * pitch);
+  Real* const sums = &m.factors[0][0][0];
+  block.each([&](int t) {
+    const Real sink = p.sinks.template of<Real>(head);
+    Real sum = 0;
+    for (std::int64_t i = t; i < p.batch * p.s_q; i += threads) {
+      const std::int64_t sequence = i / p.s_q;
+      const std::int64_t query = i % p.s_q;
+      if (p.is_wrong(sequence)) sum = std::numeric_limits<Real>::quiet_NaN();
+      if (query >= p.queries(sequence)) continue;
+      const Real statistic = element<Real>(p.statistics.at, p.statistics.type,
+                                           p.statistics.place(sequence, head, query, 0));
+      if (statistic == -std::numeric_limits<Real>::infinity()) continue;
+      sum -= std::exp(sink - statistic) *
+             static_cast<const Real*>(p.delta)[p.query_number(sequence, head, query)];
+    }
+    sums[t] = sum;
+  });
+  block.each([&](int t) {
+    if (t != 0) return;
+    Real sum = 0;
+    for (int i = 0; i < threads; ++i)
+      sum += sums[i];
+    store_element<Real>(p.d_sinks.at, p.d_sinks.type, head * p.d_sinks.step, sum);
   });
 }
 
 /// One work item: some columns of the gradients of a tile of queries, keys or values, or those of a
 /// tile of bias.
 template <int Columns, class Real, class Threads>
-TILE_FUNCTION void backward_tile(const problem& p, const backward_work& work, std::int64_t item,
-                                 memory<Real>& m, const Threads& block) {
+KERNEL_FUNCTION void backward_tile(const problem& p, const backward_work& work, std::int64_t item,
+                                   memory<Real>& m, const Threads& block) {
   int kind = 0;
   while (item >= work.of[kind].items())
     item -= work.of[kind++].items();
@@ -105,6 +144,7 @@ TILE_FUNCTION void backward_tile(const problem& p, const backward_work& work, st
   const std::int64_t first = item / mine.parts % mine.tiles * tile;  // its own queries or keys
   const std::int64_t own_head = item / mine.parts / mine.tiles % mine.heads;
   const std::int64_t own_sequence = item / mine.parts / mine.tiles / mine.heads;
+  if (what == gradient::of_sinks) return sum_sink(p, own_head, m, block);
 
   typename Threads::template own<numbers<Real, Columns / across>> sums;
   typename Threads::template own<scores_of_thread<Real>> scores;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "libraries/dnn/cuda/attention/tiles/tile.hpp"
+#include "libraries/dnn/cuda/attention/tiles/scores.hpp"
 
 #include <numeric>
 
@@ -31,8 +31,8 @@ struct forward_work {
 /// Adds the scores of a tile to the running softmax of its queries. Weights become probabilities
 /// relative to the maximum so far. `rescale` becomes the factor for the earlier sums.
 template <class Real, class Threads>
-TILE_FUNCTION void soften(const problem& p, std::int64_t sequence, std::int64_t first_key,
-                          memory<Real>& m, const Threads& block) {
+KERNEL_FUNCTION void soften(const problem& p, std::int64_t sequence, std::int64_t first_key,
+                            memory<Real>& m, const Threads& block) {
   constexpr Real least = -std::numeric_limits<Real>::infinity();
   constexpr int each = tile / per_row;  // keys per thread
   block.each([&](int t) {
@@ -82,8 +82,8 @@ TILE_FUNCTION void soften(const problem& p, std::int64_t sequence, std::int64_t 
 
 /// One work item: some columns of the results of a tile of queries.
 template <int Columns, class Real, class Threads>
-TILE_FUNCTION void forward_tile(const problem& p, const forward_work& work, std::int64_t item,
-                                memory<Real>& m, const Threads& block) {
+KERNEL_FUNCTION void forward_tile(const problem& p, const forward_work& work, std::int64_t item,
+                                  memory<Real>& m, const Threads& block) {
   const std::int64_t part = item % work.parts;
   item /= work.parts;
   const std::int64_t first_column = part * Columns;
@@ -109,7 +109,9 @@ TILE_FUNCTION void forward_tile(const problem& p, const forward_work& work, std:
         TILE_UNROLL
         for (int c = 0; c < 4; ++c) {
           const int column = column_of<4>(t) + c;
-          m.weights[row][column] = score_of(p, m, sequence, row, key + column, scores[t].of[r][c]);
+          Real slope;
+          m.weights[row][column] =
+              score_of(p, m, sequence, row, key + column, scores[t].of[r][c], slope);
         }
       }
     });

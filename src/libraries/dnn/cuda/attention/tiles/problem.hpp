@@ -1,54 +1,12 @@
 #pragma once
 
-#include <troupe/tensor/dtype.hpp>
-
-#include <cstddef>
-#include <cstdint>
-
-#ifdef __CUDACC__
-#include "libraries/memory/cuda/small_floats.cuh"
-#define TILE_FUNCTION __device__ __forceinline__
-#else
-#define TILE_FUNCTION inline
-#endif
+#include "libraries/dnn/cuda/elements.hpp"
 
 /// An attention request as Troupe's own kernels see it. A host compiler accepts these files, too,
 /// so that tests run the kernels without a GPU.
 namespace troupe::cuda::tiles {
 
 inline constexpr int threads = 256;  ///< per block
-
-template <class Real>
-[[nodiscard]] TILE_FUNCTION Real element(const std::byte* at, [[maybe_unused]] dtype type,
-                                         std::int64_t place) {
-  if constexpr (sizeof(Real) == sizeof(double)) {
-    return reinterpret_cast<const double*>(at)[place];
-  } else {
-#ifndef __CUDACC__
-    const auto widened = [](auto x) { return static_cast<float>(x); };
-#endif
-    if (type == dtype::f32) return reinterpret_cast<const float*>(at)[place];
-    if (type == dtype::f16) return widened(reinterpret_cast<const f16*>(at)[place]);
-    return widened(reinterpret_cast<const bf16*>(at)[place]);
-  }
-}
-template <class Real>
-TILE_FUNCTION void store_element(std::byte* at, [[maybe_unused]] dtype type, std::int64_t place,
-                                 Real value) {
-  if constexpr (sizeof(Real) == sizeof(double)) {
-    reinterpret_cast<double*>(at)[place] = value;
-  } else if (type == dtype::f32) {
-    reinterpret_cast<float*>(at)[place] = value;
-  } else {
-#ifdef __CUDACC__
-    if (type == dtype::f16) reinterpret_cast<f16*>(at)[place] = rounded<f16>(value);
-    if (type == dtype::bf16) reinterpret_cast<bf16*>(at)[place] = rounded<bf16>(value);
-#else
-    if (type == dtype::f16) reinterpret_cast<f16*>(at)[place] = f16(value);
-    if (type == dtype::bf16) reinterpret_cast<bf16*>(at)[place] = bf16(value);
-#endif
-  }
-}
 
 /// Rows of heads of a tensor in any layout. Steps and positions count elements.
 struct head_rows {
@@ -63,8 +21,8 @@ struct head_rows {
   std::int64_t per_sequence = 0;
   std::int64_t page_size = 1;
 
-  [[nodiscard]] TILE_FUNCTION std::int64_t row(std::int64_t sequence, std::int64_t head,
-                                               std::int64_t i) const {
+  [[nodiscard]] KERNEL_FUNCTION std::int64_t row(std::int64_t sequence, std::int64_t head,
+                                                 std::int64_t i) const {
     const std::int64_t of_head = head * head_step;
     if (table != nullptr) {
       return table[sequence * per_sequence + i / page_size] * sequence_step + of_head +
@@ -81,9 +39,21 @@ struct score_rows {
   dtype type = dtype::f32;
   std::int64_t steps[4]{};
 
-  [[nodiscard]] TILE_FUNCTION std::int64_t place(std::int64_t sequence, std::int64_t head,
-                                                 std::int64_t query, std::int64_t key) const {
+  [[nodiscard]] KERNEL_FUNCTION std::int64_t place(std::int64_t sequence, std::int64_t head,
+                                                   std::int64_t query, std::int64_t key) const {
     return sequence * steps[0] + head * steps[1] + query * steps[2] + key * steps[3];
+  }
+};
+
+/// [h]: a number of each query head.
+struct head_numbers {
+  std::byte* at = nullptr;
+  dtype type = dtype::f32;
+  std::int64_t step = 0;
+
+  template <class Real>
+  [[nodiscard]] KERNEL_FUNCTION Real of(std::int64_t head) const {
+    return element<Real>(at, type, head * step);
   }
 };
 
@@ -92,11 +62,14 @@ struct problem {
   std::int64_t s_q = 0, s_kv = 0, d = 0, d_v = 0;
   head_rows q, k, v, o;
   score_rows statistics, bias;
+  score_rows allowed;  ///< bytes: 0 for keys that a query may not attend to
+  head_numbers sinks;
   const std::int32_t* lengths_q = nullptr;  ///< checked; null: sequences have full length
   const std::int32_t* lengths_kv = nullptr;
   /// With lengths: if not 0, the content of the sequence is out of range, and its results are NaN.
   const std::int32_t* wrong = nullptr;
   double scale = 1;
+  double soft_cap = 0;  ///< 0: none
   std::int64_t left = -1, right = -1;
   bool ends_meet = false;  ///< the diagonal ends at the last query and key
   bool alibi = false;
@@ -107,21 +80,22 @@ struct problem {
   // Backward only.
   head_rows d_o{}, d_q{}, d_k{}, d_v_rows{};
   score_rows d_bias{};
+  head_numbers d_sinks{};
   std::int64_t bias_batch = 0, bias_heads = 0;  ///< extents of d_bias; 0 for none
   void* delta = nullptr;                        ///< [b, h, s_q], in the type of the arithmetic
 
-  [[nodiscard]] TILE_FUNCTION std::int64_t queries(std::int64_t sequence) const {
+  [[nodiscard]] KERNEL_FUNCTION std::int64_t queries(std::int64_t sequence) const {
     return lengths_q != nullptr ? lengths_q[sequence] : s_q;
   }
-  [[nodiscard]] TILE_FUNCTION std::int64_t keys(std::int64_t sequence) const {
+  [[nodiscard]] KERNEL_FUNCTION std::int64_t keys(std::int64_t sequence) const {
     return lengths_kv != nullptr ? lengths_kv[sequence] : s_kv;
   }
-  [[nodiscard]] TILE_FUNCTION bool is_wrong(std::int64_t sequence) const {
+  [[nodiscard]] KERNEL_FUNCTION bool is_wrong(std::int64_t sequence) const {
     return wrong != nullptr && wrong[sequence] != 0;
   }
   /// The index of a query in [b, h, s_q].
-  [[nodiscard]] TILE_FUNCTION std::int64_t query_number(std::int64_t sequence, std::int64_t head,
-                                                        std::int64_t query) const {
+  [[nodiscard]] KERNEL_FUNCTION std::int64_t query_number(std::int64_t sequence, std::int64_t head,
+                                                          std::int64_t query) const {
     return (sequence * heads + head) * s_q + query;
   }
 };

@@ -40,6 +40,11 @@ score_rows scores_of(const any_tensor& t) {
   return rows;
 }
 
+head_numbers numbers_of(const any_tensor& t) {
+  if (t.null()) return {};
+  return {.at = t.address(), .type = t.type(), .step = t.stride(0)};
+}
+
 }  // namespace
 
 result<void> run(const attention_case& what, lane& where) {
@@ -65,10 +70,13 @@ result<void> run(const attention_case& what, lane& where) {
             .o = rows_of(what, number::o_at, contents),
             .statistics = scores_of(what.operand(number::statistics_at)),
             .bias = scores_of(what.operand(number::bias_at)),
+            .allowed = scores_of(what.allowed()),
+            .sinks = numbers_of(what.sinks()),
             .lengths_q = contents.lengths_q(),
             .lengths_kv = contents.lengths_kv(),
             .wrong = contents.wrong(),
             .scale = what.scale(),
+            .soft_cap = what.soft_cap(),
             .left = what.left(),
             .right = what.right(),
             .ends_meet = what.ends_meet(),
@@ -89,6 +97,7 @@ result<void> run(const attention_case& what, lane& where) {
     p.bias_batch = d_bias.extent(0);
     p.bias_heads = d_bias.extent(1);
   }
+  p.d_sinks = numbers_of(what.d_sinks());
   p.delta = delta;
   return enqueue_backward(p, type, where.stream());
 }

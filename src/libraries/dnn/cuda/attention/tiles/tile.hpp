@@ -60,8 +60,8 @@ struct tile_of_queries {
 };
 
 template <class Real, class Threads>
-TILE_FUNCTION void begin_queries(const problem& p, const tile_of_queries& of, memory<Real>& m,
-                                 const Threads& block) {
+KERNEL_FUNCTION void begin_queries(const problem& p, const tile_of_queries& of, memory<Real>& m,
+                                   const Threads& block) {
   const std::int64_t queries = p.queries(of.sequence);
   const std::int64_t keys = p.keys(of.sequence);
   const dnn::band masks{
@@ -81,8 +81,10 @@ TILE_FUNCTION void begin_queries(const problem& p, const tile_of_queries& of, me
     m.q_place[t] = computed ? p.q.row(of.sequence, head, query) : -1;
     m.slope[t] =
         p.alibi ? static_cast<Real>(std::exp2(dnn::alibi_exponent(head, p.heads))) : Real{0};
-    m.most[t] = -std::numeric_limits<Real>::infinity();
-    m.sum[t] = 0;
+    // A sink is in the softmax before any key is.
+    const bool has_sink = computed && p.sinks.at != nullptr;
+    m.most[t] = has_sink ? p.sinks.template of<Real>(head) : -std::numeric_limits<Real>::infinity();
+    m.sum[t] = has_sink ? 1 : 0;
     if (p.delta == nullptr) return;  // forward
     m.d_o_place[t] = computed ? p.d_o.row(of.sequence, head, query) : -1;
     m.delta[t] = computed
@@ -108,8 +110,8 @@ TILE_FUNCTION void begin_queries(const problem& p, const tile_of_queries& of, me
 
 /// Keys that no query of the tile attends to are not read.
 template <class Real, class Threads>
-TILE_FUNCTION void begin_keys(const problem& p, std::int64_t sequence, std::int64_t head,
-                              std::int64_t first_key, memory<Real>& m, const Threads& block) {
+KERNEL_FUNCTION void begin_keys(const problem& p, std::int64_t sequence, std::int64_t head,
+                                std::int64_t first_key, memory<Real>& m, const Threads& block) {
   block.each([&](int t) {
     if (t >= tile) return;
     const std::int64_t key = first_key + t;
@@ -121,11 +123,11 @@ TILE_FUNCTION void begin_keys(const problem& p, std::int64_t sequence, std::int6
 
 /// scores[query][key] = Σ left row · right row, over `width` columns.
 template <class Real, class Threads>
-TILE_FUNCTION void multiply_rows(const head_rows& left, const std::int64_t* left_places,
-                                 const head_rows& right, const std::int64_t* right_places,
-                                 std::int64_t width, memory<Real>& m,
-                                 typename Threads::template own<scores_of_thread<Real>>& scores,
-                                 const Threads& block) {
+KERNEL_FUNCTION void multiply_rows(const head_rows& left, const std::int64_t* left_places,
+                                   const head_rows& right, const std::int64_t* right_places,
+                                   std::int64_t width, memory<Real>& m,
+                                   typename Threads::template own<scores_of_thread<Real>>& scores,
+                                   const Threads& block) {
   block.each([&](int t) { scores[t] = {}; });
   for (std::int64_t x = 0; x < width; x += depth) {
     block.each([&](int t) {
@@ -157,39 +159,10 @@ TILE_FUNCTION void multiply_rows(const head_rows& left, const std::int64_t* left
   }
 }
 
-/// A score plus its bias; −∞ if it is masked.
-template <class Real>
-[[nodiscard]] TILE_FUNCTION Real score_of(const problem& p, const memory<Real>& m,
-                                          std::int64_t sequence, int row, std::int64_t key,
-                                          Real product) {
-  if (key < m.first[row] || key >= m.last[row]) return -std::numeric_limits<Real>::infinity();
-  Real score = product * static_cast<Real>(p.scale);
-  if (p.alibi) {
-    const std::int64_t shift = p.ends_meet ? p.keys(sequence) - p.queries(sequence) : 0;
-    score += m.slope[row] * static_cast<Real>(key - m.query[row] - shift);
-  }
-  if (p.bias.at != nullptr) {
-    score += element<Real>(p.bias.at, p.bias.type,
-                           p.bias.place(sequence, m.head[row], m.query[row], key));
-  }
-  return score;
-}
-
-/// The random words of dropout from the score of a query and a key on.
-template <class Real>
-[[nodiscard]] TILE_FUNCTION dnn::drawn_words words_of(const problem& p, const memory<Real>& m,
-                                                      std::int64_t sequence, int row,
-                                                      std::int64_t key) {
-  const auto number =
-      static_cast<std::uint64_t>(p.query_number(sequence, m.head[row], m.query[row]));
-  return {p.seed,
-          p.offset + number * static_cast<std::uint64_t>(p.s_kv) + static_cast<std::uint64_t>(key)};
-}
-
 /// sums[row][x] += Σ weight · element x of a row of `rows`, for columns from `first_column` on.
 /// `of_queries`: each query sums rows of keys; otherwise each key sums rows of queries.
 template <int Columns, class Real, class Threads>
-TILE_FUNCTION void add_products(
+KERNEL_FUNCTION void add_products(
     bool of_queries, const head_rows& rows, const std::int64_t* places, std::int64_t first_column,
     std::int64_t width, memory<Real>& m,
     typename Threads::template own<numbers<Real, Columns / across>>& sums, const Threads& block) {
@@ -226,9 +199,9 @@ TILE_FUNCTION void add_products(
 
 /// Stores the columns of a row that this thread has.
 template <int Columns, class Real, class Value>
-TILE_FUNCTION void store_columns(int thread, const head_rows& to, std::int64_t place,
-                                 std::int64_t first_column, std::int64_t width,
-                                 const Value& value) {
+KERNEL_FUNCTION void store_columns(int thread, const head_rows& to, std::int64_t place,
+                                   std::int64_t first_column, std::int64_t width,
+                                   const Value& value) {
   constexpr int columns = Columns / across;
   TILE_UNROLL
   for (int c = 0; c < columns; ++c) {
