@@ -11,7 +11,7 @@ namespace troupe::dnn {
 /// valid.
 [[nodiscard]] inline fixed_windows windows_along(const pooling& p, int d) noexcept {
   const int own = d - most_space + p.space();
-  if (own < 0) return {};
+  if (own < 0) return {};  // of its one tap, so by 1
   const auto i = static_cast<std::size_t>(own);
   const auto small = [](std::int64_t n) { return static_cast<std::int32_t>(n); };
   constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
@@ -24,6 +24,10 @@ namespace troupe::dnn {
           .post_padding = small(p.post_padding[i]),
           .reach = small(std::min(most, spread(p.window[i], p.dilation[i]) - 1)),
           .count_padding = p.count_padding,
+          // One dimension has all of it.
+          .divides_by = p.divisor == 0        ? 0
+                        : d == most_space - 1 ? small(p.divisor)
+                                              : 1,
           .by_stride = quick_divisor(p.stride[i]),
           .by_dilation = quick_divisor(p.dilation[i])};
 }
