@@ -15,13 +15,13 @@
 /// backend. n may be 0; all other extents are at least 1, those of space at most 2³⁰.
 ///
 /// `scale` has no number, one, or one for each dimension of space: how many times as long the
-/// result is. Where it is empty, it is out / in. It chooses positions only, so that out may be any
+/// result is. An empty list stands for out / in. It chooses positions only, so that out may be any
 /// extent; a position outside of the image is moved to its end. A y that is left out has ⌊in ·
 /// scale⌋ elements.
 ///
 /// With `antialias` a result that is shorter than the image is made of all elements that it stands
-/// for: `linear` and `cubic` are 1 / scale times as wide, and their weights are divided by their
-/// sum.
+/// for: `linear` and `cubic` are 1 / scale times as wide, and the weights of those within
+/// the image are divided by their sum.
 ///
 /// \errors `shape_mismatch`, `type_mismatch`, `aliasing`; `invalid_argument` for a scale that is
 /// not positive and finite, and where an interpolation takes no scale or has no antialiasing;
@@ -41,7 +41,7 @@ enum class interpolation : std::uint8_t {
 
 /// y = x interpolated. In several dimensions it is interpolated along each: `linear` is bilinear
 /// and trilinear. Source of `cubic`: Keys, "Cubic Convolution Interpolation for Digital Image
-/// Processing", 1981; beyond an end of the image its last element goes on.
+/// Processing", 1981; beyond an end of the image its last element goes on, without antialias.
 ///
 /// Reads x [n, c, in…], writes y [n, c, out…].
 struct TROUPE_EXPORT resample_forward {

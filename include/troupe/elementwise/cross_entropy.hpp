@@ -17,7 +17,7 @@
 /// total: NaN if no target counts. A gradient with `total` is that of the mean: it is divided by
 /// it. Its dloss is then the gradient of the mean, for each target; a view with stride 0 will do.
 ///
-/// Where a target is `ignore_index`, loss and gradient are 0; for any other target outside of [0,
+/// For the target `ignore_index` loss and gradient are 0; for any other target outside of [0,
 /// c) they are NaN, and so is the mean; the total then means nothing.
 ///
 /// \errors `shape_mismatch`, `type_mismatch`, `aliasing`; `invalid_argument` for a smoothing

@@ -109,6 +109,36 @@ TEST_F(DnnLayerRefusals, NameWhatIsWrongOfAveragesAndAdaptiveMaxima) {
   s.refuse(adaptive, shape_mismatch, "places");
 }
 
+TEST_F(DnnLayerRefusals, NameInterpolationsThatTakeNoScale) {
+  using enum dnn::interpolation;
+  const dnn::resample_forward good{
+      .x = tensor({2, 3, 8, 9}), .y = tensor({2, 3, 9, 11}), .interpolation = cubic};
+  const auto refuse = [&](auto change, std::string_view text) {
+    dnn::resample_forward r = good;
+    change(r);
+    s.refuse(r, invalid_argument, text);
+  };
+  s.run(good);
+  refuse([](auto& r) { r.scale = {1.5, 1.5, 1.5}; },
+         "scale must have one number for each of 2 dimensions of space, one for all, or none; it "
+         "has 3");
+  refuse([](auto& r) { r.scale = {1.5, 0}; }, "scale must have positive and finite numbers");
+  for (const dnn::interpolation how : {linear_corners, cubic_corners, area}) {
+    refuse(
+        [&](auto& r) {
+          r.interpolation = how;
+          r.scale = {1.5};
+        },
+        "scale");
+  }
+  refuse(
+      [](auto& r) {
+        r.interpolation = nearest;
+        r.antialias = true;
+      },
+      "antialias");
+}
+
 TEST_F(DnnLayerRefusals, NameWhatIsWrongOfNorms) {
   const auto x = tensor({2, 3, 4});
   const auto c = [&](std::int64_t n = 3, dtype type = dtype::f32) { return tensor({n}, type); };

@@ -86,7 +86,7 @@ struct reference_losses {
       slopes.push_back(ignored ? 0 : outside ? NAN : slope);
     }
   }
-  /// Of one gradient for each row, by `divisor`.
+  /// The gradient for dloss, a number for each row, by `divisor`.
   [[nodiscard]] reals gradient(const reals& dloss, double divisor) const {
     reals made;
     const std::size_t classes = losses.empty() ? 1 : slopes.size() / losses.size();
@@ -142,6 +142,22 @@ TEST(ElementwiseCrossEntropy, AndItsGradientAreThoseOfTheDefinition) {
   }
 }
 
+/// With class 0 for targets that are no class.
+std::vector<number> within(std::vector<number> targets, const loss_case& c) {
+  for (number& one : targets) {
+    const double t = one.real();
+    const bool outside = t < 0 || t >= static_cast<double>(c.logits.back());
+    if (outside && t != static_cast<double>(c.ignored)) one = 0;
+  }
+  return targets;
+}
+/// So that a total is far from 0.
+std::vector<number> positive(std::vector<number> weights) {
+  for (number& one : weights)
+    one = 0.25 + std::abs(one.real());
+  return weights;
+}
+
 /// Runs a loss and its gradient, with its total and its mean. `outside`: some targets are no class.
 template <class Loss, class Backward>
 void run_averaged(dtype type, const loss_case& c, bool weighted, bool outside) {
@@ -154,20 +170,9 @@ void run_averaged(dtype type, const loss_case& c, bool weighted, bool outside) {
   auto& x = s.tensor(type, c.logits, c.strides);
   auto& targets = s.tensor(weighted ? dtype::i32 : dtype::i64, batch, packed_strides(batch));
   draw_targets(s, targets, c);
-  if (!outside) {
-    std::vector<number> inside = targets.values;
-    for (number& one : inside) {
-      const double t = one.real();
-      if (t != static_cast<double>(c.ignored) && (t < 0 || t >= static_cast<double>(classes)))
-        one = 0;
-    }
-    s.fill(targets, inside);
-  }
+  if (!outside) s.fill(targets, within(targets.values, c));
   auto& weights = s.vector(wide, classes);
-  std::vector<number> positive = weights.values;
-  for (number& one : positive)
-    one = 0.25 + std::abs(one.real());
-  s.fill(weights, positive);
+  s.fill(weights, positive(weights.values));
   auto& loss = s.tensor(wide, batch, packed_strides(batch));
   auto& total = s.vector(wide, 1);
   auto& mean = s.vector(wide, 1);

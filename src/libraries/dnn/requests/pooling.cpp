@@ -60,7 +60,7 @@ template <class R>
 void describe_windows(description<R>& d) {
   d.value("window", &R::window, "extents of the window").range(1, most_space);
   d.value("stride", &R::stride, "from one window to the next; as window where empty");
-  // Where it was added later, it comes last.
+  // Averages got it later, so they have it at the end.
   if constexpr (!averages<R>) describe_dilation(d);
   d.value("padding", &R::padding, "places before each dimension of space; 0 where empty");
   d.value("post_padding", &R::post_padding, "places after each; as padding where empty");

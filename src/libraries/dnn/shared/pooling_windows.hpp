@@ -11,7 +11,7 @@ namespace troupe::dnn {
 /// valid.
 [[nodiscard]] inline fixed_windows windows_along(const pooling& p, int d) noexcept {
   const int own = d - most_space + p.space();
-  if (own < 0) return {};  // of its one tap, so by 1
+  if (own < 0) return {};
   const auto i = static_cast<std::size_t>(own);
   const auto small = [](std::int64_t n) { return static_cast<std::int32_t>(n); };
   constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();

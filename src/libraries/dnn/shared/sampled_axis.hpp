@@ -84,8 +84,8 @@ struct sampled_axis {
   }
   [[nodiscard]] constexpr double reach() const noexcept { return (is_cubic() ? 2 : 1) * width(); }
 
-  /// Where sample `o` lies: element i is at i. Of the nearest, which have a scale unless there is
-  /// one element only, element ⌊place⌋ is meant.
+  /// The place of sample `o`, where element i is at i. The nearest kinds take element ⌊place⌋; they
+  /// have a scale, unless there is one element only.
   [[nodiscard]] constexpr double place(std::int32_t o) const noexcept {
     const std::int64_t twice = 2 * std::int64_t{o} + 1;
     double at = 0;

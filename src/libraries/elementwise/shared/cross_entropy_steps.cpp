@@ -98,7 +98,7 @@ parametric nll_gradient_function(const loss_variant& variant) {
   });
 }
 
-/// What is added up for the total, from targets and weights.
+/// Sums up the weights of the targets that count, or their number.
 parametric total_function(bool weighted) {
   return parametric({.inputs = weighted ? 2 : 1, .integers = 1},
                     [=](std::span<const value> x, std::span<const value> parameters) {

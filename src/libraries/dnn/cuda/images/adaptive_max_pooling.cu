@@ -14,7 +14,8 @@ struct adaptive_maxima : average_operands<adaptive_windows> {
   image_view places;
   unsigned lanes = 1;  ///< threads of an element of the response, 1 or 32
 
-  /// The number of a place in the image. More than 31 bits only if nobody asks for places.
+  /// The number of a place in the image. It has more than 31 bits only if no request asks for
+  /// places.
   [[nodiscard]] __device__ __forceinline__ std::int32_t number(std::int32_t d, std::int32_t h,
                                                                std::int32_t w) const {
     const auto whole = [](std::int32_t n) { return static_cast<std::uint32_t>(n); };
