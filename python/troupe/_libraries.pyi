@@ -988,6 +988,28 @@ class Dnn(Library):
         quarantine: bool = ...,
     ) -> Future[Tensor]:
         """The average over windows that divide the image into as many as y has elements."""
+    def adaptive_max_pool_backward(
+        self,
+        dy: TensorLike,
+        places: TensorLike,
+        dx: TensorLike | None = ...,
+        *,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """The gradient of adaptive_max_pool_forward by its images."""
+    def adaptive_max_pool_forward(
+        self,
+        x: TensorLike,
+        y: TensorLike | None = ...,
+        *,
+        places: TensorLike | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Any]:
+        """The largest element of windows that divide the image into as many as y has elements."""
     def attention_backward(
         self,
         q: TensorLike,
@@ -1083,6 +1105,8 @@ class Dnn(Library):
         post_padding: Sequence[int] = ...,
         ceil_mode: bool = ...,
         count_padding: bool = ...,
+        dilation: Sequence[int] = ...,
+        divisor: int = ...,
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
@@ -1099,6 +1123,8 @@ class Dnn(Library):
         post_padding: Sequence[int] = ...,
         ceil_mode: bool = ...,
         count_padding: bool = ...,
+        dilation: Sequence[int] = ...,
+        divisor: int = ...,
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
@@ -1354,7 +1380,9 @@ class Dnn(Library):
         dy: TensorLike,
         dx: TensorLike | None = ...,
         *,
-        interpolation: Literal['nearest', 'linear', 'linear_corners'] = ...,
+        interpolation: Literal['nearest', 'linear', 'linear_corners', 'nearest_floor', 'cubic', 'cubic_corners', 'area'] = ...,
+        scale: Sequence[complex] = ...,
+        antialias: bool = ...,
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
@@ -1365,7 +1393,9 @@ class Dnn(Library):
         x: TensorLike,
         y: TensorLike | None = ...,
         *,
-        interpolation: Literal['nearest', 'linear', 'linear_corners'] = ...,
+        interpolation: Literal['nearest', 'linear', 'linear_corners', 'nearest_floor', 'cubic', 'cubic_corners', 'area'] = ...,
+        scale: Sequence[complex] = ...,
+        antialias: bool = ...,
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
@@ -1586,10 +1616,13 @@ class Elementwise(Library):
         *,
         label_smoothing: float = ...,
         ignore_index: int = ...,
+        weights: TensorLike | None = ...,
+        total: TensorLike | None = ...,
+        mean: TensorLike | None = ...,
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
-    ) -> Future[Tensor]:
+    ) -> Future[Any]:
         """Cross entropy of the softmax of logits with target classes."""
     def cross_entropy_backward(
         self,
@@ -1600,6 +1633,8 @@ class Elementwise(Library):
         *,
         label_smoothing: float = ...,
         ignore_index: int = ...,
+        weights: TensorLike | None = ...,
+        total: TensorLike | None = ...,
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
@@ -1808,6 +1843,35 @@ class Elementwise(Library):
         quarantine: bool = ...,
     ) -> Future[None]:
         """Applies a function to each element: outputs = what(inputs), in one pass over memory."""
+    def nll_loss(
+        self,
+        x: TensorLike,
+        targets: TensorLike,
+        loss: TensorLike | None = ...,
+        *,
+        ignore_index: int = ...,
+        weights: TensorLike | None = ...,
+        total: TensorLike | None = ...,
+        mean: TensorLike | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Any]:
+        """Negative log likelihood of target classes."""
+    def nll_loss_backward(
+        self,
+        targets: TensorLike,
+        dloss: TensorLike,
+        dx: TensorLike | None = ...,
+        *,
+        ignore_index: int = ...,
+        weights: TensorLike | None = ...,
+        total: TensorLike | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """The gradient of nll_loss by the logarithms of probabilities."""
     def one_hot(
         self,
         indices: TensorLike,

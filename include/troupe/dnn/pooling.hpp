@@ -78,7 +78,7 @@ struct TROUPE_EXPORT max_pool_backward {
 };
 
 /// y = the sum of each window's elements by their number, or with `count_padding` by the number of
-/// the window's places in the padded image.
+/// the window's places in the padded image, or by `divisor` where it is not 0.
 ///
 /// Reads x [n, c, in…], writes y [n, c, out…].
 struct TROUPE_EXPORT average_pool_forward {
@@ -93,12 +93,14 @@ struct TROUPE_EXPORT average_pool_forward {
   std::vector<std::int64_t> post_padding{};
   bool ceil_mode = false;
   bool count_padding = false;
+  std::vector<std::int64_t> dilation{};
+  std::int64_t divisor = 0;
 
   static void describe(description<average_pool_forward>& d);
 };
 
-/// The gradient of `average_pool_forward`: dx = Σ dy / count over the windows that the element is
-/// in.
+/// The gradient of `average_pool_forward`: dx = Σ dy by the same divisors, over the windows that
+/// the element is in.
 ///
 /// Reads dy [n, c, out…], writes dx [n, c, in…].
 struct TROUPE_EXPORT average_pool_backward {
@@ -113,6 +115,8 @@ struct TROUPE_EXPORT average_pool_backward {
   std::vector<std::int64_t> post_padding{};
   bool ceil_mode = false;
   bool count_padding = false;
+  std::vector<std::int64_t> dilation{};
+  std::int64_t divisor = 0;
 
   static void describe(description<average_pool_backward>& d);
 };
@@ -142,6 +146,38 @@ struct TROUPE_EXPORT adaptive_average_pool_backward {
   any_tensor dx{};
 
   static void describe(description<adaptive_average_pool_backward>& d);
+};
+
+/// y = the largest element of each window of `adaptive_average_pool_forward`; NaN if there is one.
+///
+/// Reads x [n, c, in…], writes y [n, c, out…], and `places` [n, c, out…] (i32) if given: the index,
+/// in row-major order of the image's space, of the maximum, the first one of several, or the first
+/// NaN. Then the space has at most 2³¹ − 1 elements.
+struct TROUPE_EXPORT adaptive_max_pool_forward {
+  static constexpr std::string_view name = "dnn.adaptive_max_pool_forward";
+  using reply = void;
+
+  any_tensor x{};
+  any_tensor y{};
+  any_tensor places{};  ///< may be left out
+
+  static void describe(description<adaptive_max_pool_forward>& d);
+};
+
+/// The gradient of `adaptive_max_pool_forward`: dx = Σ dy over the windows whose maximum the
+/// element is.
+///
+/// Reads dy [n, c, out…] and `places` as forward wrote it, writes dx [n, c, in…]. An index outside
+/// of the window points to nothing.
+struct TROUPE_EXPORT adaptive_max_pool_backward {
+  static constexpr std::string_view name = "dnn.adaptive_max_pool_backward";
+  using reply = void;
+
+  any_tensor dy{};
+  any_tensor places{};
+  any_tensor dx{};
+
+  static void describe(description<adaptive_max_pool_backward>& d);
 };
 
 }  // namespace troupe::dnn

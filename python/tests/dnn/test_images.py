@@ -95,3 +95,35 @@ def test_a_neighbour_of_weight_zero_is_not_read(gpu, kind, extent):
     if extent == 4:
         gpu.dnn.resample_backward(dy=gpu.tensor(x), dx=dx, interpolation=kind).result()
         np.testing.assert_array_equal(dx.numpy(), x)
+
+
+@pytest.mark.parametrize(
+    ("of", "expected"),
+    [
+        (
+            {"interpolation": "cubic", "scale": [2]},
+            [
+                0.47265625,
+                0.76953125,
+                1.24609375,
+                1.875,
+                2.28125,
+                2.91015625,
+                3.38671875,
+                3.68359375,
+            ],
+        ),
+        ({"interpolation": "cubic", "scale": [0.8]}, [1.47119141, 2.78125, 4.08251953]),
+        # Its elements beyond the image count in ONNX, and neither here nor in PyTorch.
+        (
+            {"interpolation": "linear", "scale": [0.6], "antialias": True},
+            [3.142857, 4.7142857],
+        ),
+    ],
+)
+def test_resampled_rows_are_those_that_onnx_publishes(gpu, of, expected):
+    """The first rows of its operator Resize, whose scale is not out / in; y is left out."""
+    x = gpu.tensor(np.arange(1, 17, dtype="f4").reshape(1, 1, 4, 4))
+    y = gpu.dnn.resample_forward(x=x, **of).result()
+    assert y.shape == (1, 1, len(expected), len(expected))
+    np.testing.assert_allclose(y.numpy()[0, 0, 0], expected, rtol=1e-6)

@@ -97,6 +97,21 @@ def between_two(extent, out):
     return any((2 * o + 1) * extent % (2 * out) == 0 for o in range(out))
 
 
+def bicubic_cases(out):
+    """PyTorch has them in two dimensions."""
+    return [
+        (
+            "resample",
+            lambda t, smooth=smooth: functional.interpolate(
+                t, out, mode="bicubic", antialias=smooth
+            ),
+            {"interpolation": "cubic", "antialias": smooth},
+        )
+        for smooth in (False, True)
+        if len(out) == 2
+    ]
+
+
 @pytest.mark.parametrize("case", range(CASES))
 def test_adaptive_averages_and_resamplings(gpu, case):
     rng = np.random.default_rng([10, case])
@@ -118,6 +133,12 @@ def test_adaptive_averages_and_resamplings(gpu, case):
     # A corner of one sample is the image's centre in PyTorch, and its first element here.
     corners = min(out) > 1
     for name, theirs, of in (
+        *bicubic_cases(out),
+        (
+            "resample",
+            lambda t: functional.interpolate(t, out, mode="area"),
+            {"interpolation": "area"},
+        ),
         ("adaptive_average_pool", lambda t: adaptive(t, out), {}),
         (
             "resample",
@@ -142,6 +163,67 @@ def test_adaptive_averages_and_resamplings(gpu, case):
         # Places of samples are rounded in PyTorch, and whole numbers here.
         terms = np.prod([o / i + 2 for o, i in zip(out, images.extents, strict=True)])
         assert_close(dx, x64.grad, dtype, terms, ("backward", *what))
+
+
+@pytest.mark.parametrize("case", range(CASES))
+def test_scaled_resamplings(gpu, case):
+    rng = np.random.default_rng([12, case])
+    space = int(rng.integers(1, 4))
+    dtype = str(rng.choice(TYPES))
+    images = Images(rng, gpu, dtype, space)
+    shape = (images.n, images.c, *images.extents)
+    x, x64 = images.drawn()
+    x64.requires_grad_()
+    dx = images.empty(shape)
+
+    scale = [float(rng.uniform(1.05 / e, 3)) for e in images.extents]
+    kinds = {"nearest": "nearest_floor"}
+    kinds[("linear", "bilinear", "trilinear")[space - 1]] = "linear"
+    if space == 2:
+        kinds["bicubic"] = "cubic"
+    for mode, interpolation in kinds.items():
+        what = (mode, dtype, images.last, shape, scale)
+        x64.grad = None
+        y64 = functional.interpolate(
+            x64, scale_factor=scale, mode=mode, recompute_scale_factor=False
+        )
+        y = images.empty(y64.shape)
+        of = {"interpolation": interpolation, "scale": scale}
+        gpu.dnn.resample_forward(x=x, y=y, **of).result()
+        assert_close(y, y64, dtype, 4, what)
+        dy, dy64 = images.drawn(y64.shape)
+        y64.backward(dy64)
+        gpu.dnn.resample_backward(dy=dy, dx=dx, **of).result()
+        assert_close(dx, x64.grad, dtype, 64, ("backward", *what))
+
+
+@pytest.mark.parametrize("case", range(CASES))
+def test_adaptive_maxima(gpu, case):
+    rng = np.random.default_rng([13, case])
+    space = int(rng.integers(1, 4))
+    dtype = str(rng.choice(TYPES))
+    images = Images(rng, gpu, dtype, space)
+    shape = (images.n, images.c, *images.extents)
+    x, x64 = images.drawn()
+    x64.requires_grad_()
+    dx = images.empty(shape)
+    out = [int(one) for one in rng.integers(1, (60, 25, 9)[space - 1], space)]
+    what = (dtype, images.last, shape, out)
+    adaptive = (
+        functional.adaptive_max_pool1d,
+        functional.adaptive_max_pool2d,
+        functional.adaptive_max_pool3d,
+    )[space - 1]
+    y64, places64 = adaptive(x64, out, return_indices=True)
+    y, places = images.empty(y64.shape), images.empty(y64.shape, "i32")
+    gpu.dnn.adaptive_max_pool_forward(x=x, y=y, places=places).result()
+    assert_close(y, y64, dtype, 0, ("adaptive max", what))
+    if dtype == "f32":  # the others have several largest elements
+        assert (places.numpy() == places64.numpy()).all(), what
+    dy, dy64 = images.drawn(y64.shape)
+    y64.backward(dy64)
+    gpu.dnn.adaptive_max_pool_backward(dy=dy, places=places, dx=dx).result()
+    assert_close(dx, x64.grad, dtype, 64, ("adaptive max backward", what))
 
 
 @pytest.mark.parametrize("case", range(CASES))

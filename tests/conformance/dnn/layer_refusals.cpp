@@ -95,6 +95,50 @@ TEST_F(DnnLayerRefusals, NameWindowsThatPlacesCannotCount) {
   s.refuse(r, aliasing);
 }
 
+TEST_F(DnnLayerRefusals, NameWhatIsWrongOfAveragesAndAdaptiveMaxima) {
+  dnn::average_pool_forward average{
+      .x = tensor({2, 3, 8}), .y = tensor({2, 3, 3}), .window = {3}, .dilation = {2}};
+  s.refuse(average, shape_mismatch, "y must have extent 2 in dimension 2 because x has 8");
+  average.divisor = -1;
+  s.refuse(average, invalid_argument, "divisor");
+  dnn::adaptive_max_pool_forward adaptive{.x = tensor({2, 3, 8}), .y = tensor({2, 3, 4})};
+  s.run(adaptive);
+  adaptive.places = tensor({2, 3, 4}, dtype::u8);
+  s.refuse(adaptive, type_mismatch);
+  adaptive.places = tensor({2, 3, 5}, dtype::i32);
+  s.refuse(adaptive, shape_mismatch, "places");
+}
+
+TEST_F(DnnLayerRefusals, NameInterpolationsThatTakeNoScale) {
+  using enum dnn::interpolation;
+  const dnn::resample_forward good{
+      .x = tensor({2, 3, 8, 9}), .y = tensor({2, 3, 9, 11}), .interpolation = cubic};
+  const auto refuse = [&](auto change, std::string_view text) {
+    dnn::resample_forward r = good;
+    change(r);
+    s.refuse(r, invalid_argument, text);
+  };
+  s.run(good);
+  refuse([](auto& r) { r.scale = {1.5, 1.5, 1.5}; },
+         "scale must have one number for each of 2 dimensions of space, one for all, or none; it "
+         "has 3");
+  refuse([](auto& r) { r.scale = {1.5, 0}; }, "scale must have positive and finite numbers");
+  for (const dnn::interpolation how : {linear_corners, cubic_corners, area}) {
+    refuse(
+        [&](auto& r) {
+          r.interpolation = how;
+          r.scale = {1.5};
+        },
+        "scale");
+  }
+  refuse(
+      [](auto& r) {
+        r.interpolation = nearest;
+        r.antialias = true;
+      },
+      "antialias");
+}
+
 TEST_F(DnnLayerRefusals, NameWhatIsWrongOfNorms) {
   const auto x = tensor({2, 3, 4});
   const auto c = [&](std::int64_t n = 3, dtype type = dtype::f32) { return tensor({n}, type); };

@@ -22,6 +22,7 @@ struct pooling_case {
   numbers post_padding{};
   bool ceil_mode = false;
   bool count_padding = false;
+  std::int64_t divisor = 0;
   image_order order = image_order::channels_first;
 
   [[nodiscard]] std::size_t space() const { return in.size(); }
@@ -67,7 +68,8 @@ struct pooling_case {
                                      {"padding", &padding},
                                      {"post", &post_padding}})
       text += std::string(" ") + name + " " + text_of_numbers(*list);
-    return text + (ceil_mode ? " ceil" : "") + (count_padding ? " count padding" : "");
+    return text + (ceil_mode ? " ceil" : "") + (count_padding ? " count padding" : "") +
+           " divisor " + std::to_string(divisor);
   }
 };
 
@@ -78,11 +80,14 @@ void take_windows(R& r, const pooling_case& c) {
   r.padding = c.padding;
   r.post_padding = c.post_padding;
   r.ceil_mode = c.ceil_mode;
-  if constexpr (requires { r.dilation; }) r.dilation = c.dilation;
-  if constexpr (requires { r.count_padding; }) r.count_padding = c.count_padding;
+  r.dilation = c.dilation;
+  if constexpr (requires { r.count_padding; }) {
+    r.count_padding = c.count_padding;
+    r.divisor = c.divisor;
+  }
 }
 
-pooling_case random_case(std::mt19937_64& random, dtype type, bool dilated) {
+pooling_case random_case(std::mt19937_64& random, dtype type) {
   const auto from = [&](std::int64_t least, std::int64_t most) {
     return std::uniform_int_distribution<std::int64_t>(least, most)(random);
   };
@@ -105,11 +110,12 @@ pooling_case random_case(std::mt19937_64& random, dtype type, bool dilated) {
     };
     c.window = list(1, from(0, 5) == 0 ? 9 : 3, false);
     c.stride = list(1, 4, true);
-    if (dilated) c.dilation = list(1, 3, true);
+    c.dilation = list(1, 3, true);
     c.padding = list(0, from(0, 5) == 0 ? 11 : 2, true);
     if (from(0, 1) == 0) c.post_padding = list(0, 3, true);
     c.ceil_mode = from(0, 2) == 0;
     c.count_padding = from(0, 1) == 0;
+    if (from(0, 3) == 0) c.divisor = from(1, 11);
     c.order = image_orders[from(0, 2)];
   } while (!c.fits());
   return c;
@@ -249,7 +255,7 @@ plane_map averages_of(const pooling_case& c) {
       bool in_padded = true;
       numbers i(c.space());
       for (std::size_t d = 0; d < c.space(); ++d) {
-        i[d] = o[d] * c.step(d) - c.before(d) + tap[d];
+        i[d] = o[d] * c.step(d) - c.before(d) + tap[d] * c.apart(d);
         inside = inside && i[d] >= 0 && i[d] < c.in[d];
         in_padded = in_padded && i[d] < c.in[d] + c.after(d);
       }
@@ -259,7 +265,10 @@ plane_map averages_of(const pooling_case& c) {
       row[flat_place(i, c.in)] = 1;
     });
     for (double& one : row)
-      one /= count == 0 ? 1 : c.count_padding ? padded : count;
+      one /= count == 0        ? 1
+             : c.divisor > 0   ? static_cast<double>(c.divisor)
+             : c.count_padding ? padded
+                               : count;
     map.factors.push_back(row);
   });
   return map;
@@ -281,7 +290,7 @@ TEST(DnnPooling, TakesTheFirstMaximumOfEachWindow) {
   std::mt19937_64 random(test_seed());
   for (const dtype type : image_types) {
     for (int i = 0; i < random_poolings; ++i) {
-      const pooling_case c = random_case(random, type, true);
+      const pooling_case c = random_case(random, type);
       run_max_forward(c, i % 2 == 0, i % 3 != 0);
       if (HasFailure()) return;
     }
@@ -292,17 +301,17 @@ TEST(DnnPooling, GivesGradientsToTheMaxima) {
   std::mt19937_64 random(test_seed());
   for (const dtype type : image_types) {
     for (int i = 0; i < random_poolings; ++i) {
-      run_max_backward(random_case(random, type, true));
+      run_max_backward(random_case(random, type));
       if (HasFailure()) return;
     }
   }
 }
 
-TEST(DnnPooling, AveragesWithAndWithoutPadding) {
+TEST(DnnPooling, AveragesWithAndWithoutPaddingOrByADivisor) {
   std::mt19937_64 random(test_seed());
   for (const dtype type : image_types) {
     for (int i = 0; i < random_poolings; ++i) {
-      run_average(random_case(random, type, false));
+      run_average(random_case(random, type));
       if (HasFailure()) return;
     }
   }
@@ -355,50 +364,6 @@ TEST(DnnPooling, IgnoresPlacesThatWindowsDoNotHave) {
     std::vector<number> expected(8);
     expected[2] = dy.values[1];
     EXPECT_EQ(s.elements_now(dx), expected) << s.note();
-  }
-}
-
-/// The factors of adaptive windows in one dimension.
-std::vector<std::vector<double>> adaptive_factors(std::int64_t in, std::int64_t out) {
-  std::vector<std::vector<double>> made;
-  for (std::int64_t o = 0; o < out; ++o) {
-    const double width = static_cast<double>(in) / static_cast<double>(out);
-    // Rounded away from neighbours that are the same in exact numbers.
-    const auto first = static_cast<std::int64_t>(std::floor(static_cast<double>(o) * width + 1e-9));
-    const auto end =
-        static_cast<std::int64_t>(std::ceil(static_cast<double>(o + 1) * width - 1e-9));
-    std::vector<double>& row = made.emplace_back(static_cast<std::size_t>(in));
-    for (std::int64_t i = first; i < end; ++i)
-      row[static_cast<std::size_t>(i)] = 1.0 / static_cast<double>(end - first);
-  }
-  return made;
-}
-
-TEST(DnnPooling, AveragesAdaptively) {
-  std::mt19937_64 random(test_seed());
-  const auto from = [&](std::int64_t least, std::int64_t most) {
-    return std::uniform_int_distribution<std::int64_t>(least, most)(random);
-  };
-  for (const dtype type : image_types) {
-    for (int i = 0; i < random_poolings; ++i) {
-      std::vector<std::vector<std::vector<double>>> along;
-      const std::int64_t space = from(1, 3);
-      for (std::int64_t d = 0; d < space; ++d) {
-        const std::int64_t most = space == 3 ? 5 : 11;
-        along.push_back(adaptive_factors(from(1, most), from(0, 3) == 0 ? 1 : from(1, most)));
-      }
-      const plane_map map = plane_map::of(along);
-      const std::int64_t n = from(0, 2);
-      const std::int64_t c = from(0, 1) == 0 ? 16 : from(1, 9);
-      const image_order order = image_orders[from(0, 2)];
-      const std::string text = std::string(to_string(type)) + " " + text_of_numbers(map.in) +
-                               " to " + text_of_numbers(map.out) + " c " + std::to_string(c);
-      run_linear_forward(map, type, n, c, order, "adaptive " + text,
-                         dnn::adaptive_average_pool_forward{});
-      run_linear_backward(map, type, n, c, order, "adaptive backward " + text,
-                          dnn::adaptive_average_pool_backward{});
-      if (HasFailure()) return;
-    }
   }
 }
 

@@ -64,6 +64,8 @@ const plugin_operations pooling_operations([](operation_table& table) {
   table.add<dnn::average_pool_backward>(average_backward, effort::by_size);
   table.add<dnn::adaptive_average_pool_forward>(average_forward, effort::by_size);
   table.add<dnn::adaptive_average_pool_backward>(average_backward, effort::by_size);
+  table.add<dnn::adaptive_max_pool_forward>(max_forward, effort::by_size);
+  table.add<dnn::adaptive_max_pool_backward>(max_backward, effort::by_size);
 });
 
 }  // namespace

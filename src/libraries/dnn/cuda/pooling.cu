@@ -232,9 +232,9 @@ __global__ void __launch_bounds__(image_threads, V == 1 ? occupied : 1)
     const window_range height = p.height.windows_of(at.h);
     real sums[C][V] = {};
     for (std::int32_t d = depth.first; d < depth.end; ++d) {
-      const std::int32_t td = p.depth.tap_at(d, at.d);
+      const std::int32_t td = p.depth.number_at(d, at.d);
       for (std::int32_t h = height.first; h < height.end; ++h) {
-        const std::int32_t th = p.height.tap_at(h, at.h);
+        const std::int32_t th = p.height.number_at(h, at.h);
         if (td < 0 || th < 0) continue;
         const std::int32_t first = (td * p.height.window + th) * p.width.window;
         const T* const dy = gradients + d * p.response.steps[0] + h * p.response.steps[1];
@@ -242,7 +242,7 @@ __global__ void __launch_bounds__(image_threads, V == 1 ? occupied : 1)
         const auto take = [&](std::int32_t w, const real(&x)[V], const P(&found)[V]) {
           // The position of the window's tap 0, relative to the first column.
           const std::int32_t start = w * p.width.stride - p.width.padding - at.w;
-          const std::int32_t tap = C == 1 ? p.width.tap_at(w, at.w) : 0;
+          const std::int32_t tap = C == 1 ? p.width.number_at(w, at.w) : 0;
 #pragma unroll
           for (int v = 0; v < V; ++v) {
             if constexpr (C == 1) {

@@ -50,19 +50,33 @@ void windows_fit(argument_checks& check, const pooling& p) {
 }
 
 template <class R>
+constexpr bool averages = requires(R r) { r.count_padding; };
+
+template <class R>
+void describe_dilation(description<R>& d) {
+  d.value("dilation", &R::dilation, "steps within the window; 1 where empty");
+}
+template <class R>
 void describe_windows(description<R>& d) {
   d.value("window", &R::window, "extents of the window").range(1, most_space);
   d.value("stride", &R::stride, "from one window to the next; as window where empty");
-  if constexpr (requires(R r) { r.dilation; })
-    d.value("dilation", &R::dilation, "steps within the window; 1 where empty");
+  // Averages got it later, so they have it at the end.
+  if constexpr (!averages<R>) describe_dilation(d);
   d.value("padding", &R::padding, "places before each dimension of space; 0 where empty");
   d.value("post_padding", &R::post_padding, "places after each; as padding where empty");
   d.value("ceil_mode", &R::ceil_mode, "a last window may reach beyond the padded image");
+  if constexpr (averages<R>) {
+    d.value("count_padding", &R::count_padding,
+            "divides by the window's places in the padded image");
+    describe_dilation(d);
+    d.value("divisor", &R::divisor, "divides by this where it is not 0")
+        .range(0, static_cast<double>(most));
+  }
   d.rule(window_rule, [](argument_checks& check, const R& r) {
     const int space = pooling_of(r).space();
     numbers_fit(check, "window", r.window, space, 1);
     numbers_fit(check, "stride", r.stride, space, 1);
-    if constexpr (requires { r.dilation; }) numbers_fit(check, "dilation", r.dilation, space, 1);
+    numbers_fit(check, "dilation", r.dilation, space, 1);
     numbers_fit(check, "padding", r.padding, space, 0);
     numbers_fit(check, "post_padding", r.post_padding, space, 0);
   });
@@ -93,7 +107,10 @@ void describe_forward(description<R>& d) {
   d.reads("x", &R::x, {n, c, in}, "images");
   d.writes("y", &R::y, {n, c, out}, "result").ordered_as(&R::x);
   if constexpr (requires(R r) { r.places; }) {
-    d.writes("places", &R::places, {n, c, out}, "the place in the window that has the maximum")
+    d.writes(
+         "places", &R::places, {n, c, out},
+         requires(R r) { r.window; } ? "the place in the window that has the maximum"
+                                     : "the place in the image that has the maximum")
         .optional();
   }
   if constexpr (requires(R r) { r.window; }) d.derived(out, derive_windows<R>);
@@ -104,7 +121,7 @@ void describe_backward(description<R>& d) {
   const extent in = d.sizes("in", 1, most_space), out = d.sizes("out", 1, most_space);
   d.reads("dy", &R::dy, {n, c, out}, "gradient of y");
   if constexpr (requires(R r) { r.places; })
-    d.reads("places", &R::places, {n, c, out}, "as max_pool_forward wrote it");
+    d.reads("places", &R::places, {n, c, out}, "as the forward request wrote it");
   d.writes("dx", &R::dx, {n, c, in}, "gradient of x").ordered_as(&R::dy);
 }
 
@@ -142,6 +159,30 @@ void adaptive_extents_fit(argument_checks& check, const operand& image, const op
 constexpr std::string_view adaptive_rule =
     "x and y have as many dimensions of space, of at most 2^31 − 1 places, and only n may be 0";
 
+template <class R>
+void describe_adaptive_places(description<R>& d, any_tensor R::* image, any_tensor R::* response) {
+  d.types({image, response, &R::places},
+          {{f64, f64, i32}, {f32, f32, i32}, {f16, f16, i32}, {bf16, bf16, i32}});
+  d.rule("an image whose maxima have places has at most 2^31 − 1 elements of space",
+         [](argument_checks& check, const R& r) {
+           if (!check.good() || r.places.null()) return;
+           const auto [name, view] = [&]() -> operand {
+             if constexpr (requires { r.dx; }) {
+               return {"dx", r.dx};
+             } else {
+               return {"x", r.x};
+             }
+           }();
+           std::int64_t all = 1;
+           for (int i = 2; i < view.rank() && all <= most; ++i)
+             all *= view.extent(i);
+           check.rule(all <= most, errc::unsupported, [&] {
+             return fmt::format("{} must have at most {} elements of space where places are given",
+                                name, most);
+           });
+         });
+}
+
 }  // namespace
 
 void max_pool_forward::describe(description<max_pool_forward>& d) {
@@ -163,7 +204,6 @@ void average_pool_forward::describe(description<average_pool_forward>& d) {
   d.about("The average of each window.", "PyTorch documentation, AvgPool2d");
   describe_forward(d);
   describe_windows(d);
-  d.value("count_padding", &R::count_padding, "divides by the window's places in the padded image");
   d.same_type({&R::x, &R::y}, {f64, f32, f16, bf16});
 }
 void average_pool_backward::describe(description<average_pool_backward>& d) {
@@ -171,7 +211,6 @@ void average_pool_backward::describe(description<average_pool_backward>& d) {
   d.about("The gradient of average_pool_forward by its images.");
   describe_backward(d);
   describe_windows(d);
-  d.value("count_padding", &R::count_padding, "divides by the window's places in the padded image");
   d.same_type({&R::dy, &R::dx}, {f64, f32, f16, bf16});
 }
 
@@ -193,6 +232,26 @@ void adaptive_average_pool_backward::describe(description<adaptive_average_pool_
   d.rule(adaptive_rule, [](argument_checks& check, const R& r) {
     adaptive_extents_fit(check, {"dx", r.dx}, {"dy", r.dy});
   });
+}
+
+void adaptive_max_pool_forward::describe(description<adaptive_max_pool_forward>& d) {
+  using R = adaptive_max_pool_forward;
+  d.about("The largest element of windows that divide the image into as many as y has elements.",
+          "PyTorch documentation, AdaptiveMaxPool2d");
+  describe_forward(d);
+  d.rule(adaptive_rule, [](argument_checks& check, const R& r) {
+    adaptive_extents_fit(check, {"x", r.x}, {"y", r.y});
+  });
+  describe_adaptive_places(d, &R::x, &R::y);
+}
+void adaptive_max_pool_backward::describe(description<adaptive_max_pool_backward>& d) {
+  using R = adaptive_max_pool_backward;
+  d.about("The gradient of adaptive_max_pool_forward by its images.");
+  describe_backward(d);
+  d.rule(adaptive_rule, [](argument_checks& check, const R& r) {
+    adaptive_extents_fit(check, {"dx", r.dx}, {"dy", r.dy});
+  });
+  describe_adaptive_places(d, &R::dx, &R::dy);
 }
 
 }  // namespace troupe::dnn

@@ -19,6 +19,7 @@ struct pooling {
   space_numbers post_padding{};
   bool ceil_mode = false;
   bool count_padding = false;
+  std::int64_t divisor = 0;
 
   /// Dimensions of space.
   [[nodiscard]] int space() const noexcept { return image.view.rank() - 2; }
@@ -40,7 +41,10 @@ template <class R>
   p.padding = numbers_of(r.padding, 0);
   p.post_padding = r.post_padding.empty() ? p.padding : numbers_of(r.post_padding, 0);
   p.ceil_mode = r.ceil_mode;
-  if constexpr (requires { r.count_padding; }) p.count_padding = r.count_padding;
+  if constexpr (requires { r.count_padding; }) {
+    p.count_padding = r.count_padding;
+    p.divisor = r.divisor;
+  }
   return p;
 }
 /// For a forward request, or a gradient.

@@ -24,6 +24,10 @@ namespace troupe::dnn {
           .post_padding = small(p.post_padding[i]),
           .reach = small(std::min(most, spread(p.window[i], p.dilation[i]) - 1)),
           .count_padding = p.count_padding,
+          // One dimension has all of it.
+          .divides_by = p.divisor == 0        ? 0
+                        : d == most_space - 1 ? small(p.divisor)
+                                              : 1,
           .by_stride = quick_divisor(p.stride[i]),
           .by_dilation = quick_divisor(p.dilation[i])};
 }

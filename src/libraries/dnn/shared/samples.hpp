@@ -12,12 +12,19 @@ namespace troupe::dnn {
 ///
 /// Places are fractions of whole numbers, so that nothing is rounded before the factors.
 struct interpolated_samples {
+  /// A request of these needs no table of weights.
+  template <class R>
+  [[nodiscard]] static bool are(const R& r) noexcept {
+    return r.scale.empty() && !r.antialias && r.interpolation <= interpolation::nearest_floor;
+  }
+
   std::int32_t in = 1;
   std::int32_t out = 1;
   interpolation how = interpolation::nearest;
   quick_divisor by_in{};  ///< by what places of samples are divided in the other direction
   quick_divisor by_out{};
   static constexpr std::int32_t dilation = 1;
+  static constexpr bool weighted = true;
 
   constexpr interpolated_samples() noexcept = default;
   constexpr interpolated_samples(std::int64_t of_image, std::int64_t of_response,
@@ -31,11 +38,13 @@ struct interpolated_samples {
   [[nodiscard]] constexpr tap_range taps_of(std::int32_t o) const noexcept {
     const std::int64_t at = numerator(o);
     const std::int32_t start = quotient_of(at, of_places(out), by_out);
-    const bool one =
-        how == interpolation::nearest || start + 1 == in || start * of_places(out) == at;
+    const bool one = is_nearest() || start + 1 == in || start * of_places(out) == at;
     return {.start = start, .end = one ? 1 : 2};
   }
   [[nodiscard]] constexpr std::int32_t divisor(const tap_range&) const noexcept { return 1; }
+  [[nodiscard]] static constexpr std::int32_t tap_after(std::int32_t places) noexcept {
+    return places;
+  }
   template <class Real>
   [[nodiscard]] constexpr Real factor(std::int32_t o, const tap_range& taps,
                                       std::int32_t tap) const noexcept {
@@ -48,6 +57,7 @@ struct interpolated_samples {
   [[nodiscard]] constexpr window_range windows_of(std::int32_t i) const noexcept {
     switch (how) {
       case interpolation::nearest:
+      case interpolation::nearest_floor:
         return {.first = first_at(2 * std::int64_t{i}), .end = end_at(i, 2 * std::int64_t{i} + 2)};
       case interpolation::linear:
         return {.first = first_at(2 * std::int64_t{i} - 1, 1),
@@ -63,6 +73,7 @@ struct interpolated_samples {
     if (in == 1 || out == 1) return out;
     switch (how) {
       case interpolation::nearest:
+      case interpolation::nearest_floor:
         return ceiling_of(places * out, in);
       case interpolation::linear:
         return ceiling_of((places + 1) * out, in);
@@ -72,9 +83,13 @@ struct interpolated_samples {
   }
 
  private:
+  [[nodiscard]] constexpr bool is_nearest() const noexcept {
+    return how == interpolation::nearest || how == interpolation::nearest_floor;
+  }
   /// The place of sample `o` is numerator / of_places(out).
   [[nodiscard]] constexpr std::int64_t numerator(std::int32_t o) const noexcept {
     if (how == interpolation::linear_corners) return std::int64_t{o} * (in - 1);
+    if (how == interpolation::nearest_floor) return 2 * std::int64_t{o} * in;
     const std::int64_t centre = (2 * std::int64_t{o} + 1) * in;
     if (how == interpolation::nearest) return centre;
     return centre < out ? 0 : centre - out;
@@ -87,10 +102,10 @@ struct interpolated_samples {
   [[nodiscard]] constexpr std::int32_t above(std::int64_t a) const noexcept {
     return quotient_of(a + of_places(in) - 1, of_places(in), by_in);
   }
-  /// The first sample o with (2 · o + 1) · in ≥ halves · out + more.
+  /// The first sample o with (2 · o + 1) · in ≥ halves · out + more; of `nearest_floor` 2 · o · in.
   [[nodiscard]] constexpr std::int32_t first_at(std::int64_t halves,
                                                 std::int64_t more = 0) const noexcept {
-    const std::int64_t rest = halves * out + more - in;
+    const std::int64_t rest = halves * out + more - (how == interpolation::nearest_floor ? 0 : in);
     return rest <= 0 ? 0 : above(rest);
   }
   [[nodiscard]] constexpr std::int32_t end_at(std::int32_t i, std::int64_t halves) const noexcept {

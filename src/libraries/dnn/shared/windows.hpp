@@ -16,6 +16,9 @@ struct tap_range {
   std::int32_t end = 0;
 
   [[nodiscard]] constexpr bool empty() const noexcept { return first >= end; }
+  [[nodiscard]] constexpr bool has(std::int32_t tap) const noexcept {
+    return tap >= first && tap < end;
+  }
 };
 /// Windows, from `first` to before `end`, neither of which is less for a later place.
 struct window_range {
@@ -38,6 +41,7 @@ struct window_range {
 
 /// Windows of one length, some elements apart.
 struct fixed_windows {
+  static constexpr bool weighted = false;  ///< all factors are 1
   std::int32_t in = 1;
   std::int32_t out = 1;
   std::int32_t window = 1;
@@ -47,6 +51,7 @@ struct fixed_windows {
   std::int32_t post_padding = 0;
   std::int32_t reach = 0;  ///< from the first tap to the last, or 2³¹ − 1
   bool count_padding = false;
+  std::int32_t divides_by = 0;  ///< if not 0, the divisor of all windows
   quick_divisor by_stride{};
   quick_divisor by_dilation{};
 
@@ -60,9 +65,10 @@ struct fixed_windows {
   }
   /// An average is the sum of its elements, each by its factor, by the product of the divisors.
   [[nodiscard]] constexpr std::int32_t divisor(const tap_range& taps) const noexcept {
+    if (divides_by > 0) return divides_by;
     if (!count_padding) return taps.end - taps.first;
-    const std::int32_t room = in + post_padding - taps.start;
-    return room < window ? room : window;
+    const std::int32_t inside = steps_in(in + post_padding - 1 - taps.start);
+    return inside < window ? inside + 1 : window;
   }
   template <class Real>
   [[nodiscard]] constexpr Real factor(std::int32_t, const tap_range&, std::int32_t) const noexcept {
@@ -79,11 +85,19 @@ struct fixed_windows {
   [[nodiscard]] constexpr std::int64_t most_windows(std::int64_t places) const noexcept {
     return (reach + places - 1) / stride + 1;
   }
-  /// The tap of window `o`, one of `windows_of(i)`, at place `i`; −1 if i lies between two.
-  [[nodiscard]] constexpr std::int32_t tap_at(std::int32_t o, std::int32_t i) const noexcept {
-    const std::int32_t from_start = i + padding - o * stride;
-    const std::int32_t tap = quotient(from_start, by_dilation);
-    return tap * dilation == from_start ? tap : -1;
+  /// The tap so many places after tap 0; −1 if the place lies between two.
+  [[nodiscard]] constexpr std::int32_t tap_after(std::int32_t places) const noexcept {
+    const std::int32_t tap = quotient(places, by_dilation);
+    return tap * dilation == places ? tap : -1;
+  }
+  /// The places of maxima are numbered in their window: as many as that has, of a tap, and of place
+  /// `i` in window `o`, one of `windows_of(i)`; −1 if i lies between two taps.
+  [[nodiscard]] constexpr std::int32_t numbers() const noexcept { return window; }
+  [[nodiscard]] constexpr std::int32_t number(const tap_range&, std::int32_t tap) const noexcept {
+    return tap;
+  }
+  [[nodiscard]] constexpr std::int32_t number_at(std::int32_t o, std::int32_t i) const noexcept {
+    return tap_after(i + padding - o * stride);
   }
 
  private:
@@ -103,6 +117,7 @@ struct adaptive_windows {
   quick_divisor by_in{};
   quick_divisor by_out{};
   static constexpr std::int32_t dilation = 1;
+  static constexpr bool weighted = false;
 
   constexpr adaptive_windows() noexcept = default;
   constexpr adaptive_windows(std::int64_t of_image, std::int64_t of_response) noexcept
@@ -132,8 +147,17 @@ struct adaptive_windows {
   [[nodiscard]] constexpr std::int64_t most_windows(std::int64_t places) const noexcept {
     return out == 1 ? 1 : ceiling_of(places * out, in) + 1;
   }
-  [[nodiscard]] constexpr std::int32_t tap_at(std::int32_t o, std::int32_t i) const noexcept {
-    return i - taps_of(o).start;
+  [[nodiscard]] static constexpr std::int32_t tap_after(std::int32_t places) noexcept {
+    return places;
+  }
+  /// The places of maxima are numbered in the image.
+  [[nodiscard]] constexpr std::int32_t numbers() const noexcept { return in; }
+  [[nodiscard]] constexpr std::int32_t number(const tap_range& taps,
+                                              std::int32_t tap) const noexcept {
+    return taps.start + tap;
+  }
+  [[nodiscard]] constexpr std::int32_t number_at(std::int32_t, std::int32_t i) const noexcept {
+    return i;
   }
 };
 

@@ -50,6 +50,8 @@ using steps = std::vector<step>;
 [[nodiscard]] steps steps_of(const arange& r);
 [[nodiscard]] steps steps_of(const cross_entropy& r);
 [[nodiscard]] steps steps_of(const cross_entropy_backward& r);
+[[nodiscard]] steps steps_of(const nll_loss& r);
+[[nodiscard]] steps steps_of(const nll_loss_backward& r);
 [[nodiscard]] steps steps_of(const rotary_embedding& r);
 [[nodiscard]] steps steps_of(const rotary_embedding_backward& r);
 [[nodiscard]] steps steps_of(const sgd& r);

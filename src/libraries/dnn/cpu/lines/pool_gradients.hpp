@@ -28,7 +28,13 @@ class pool_gradients : public pooled_rows<T, Windows> {
 
   result<void> max_backward(lane_context& lane) const {
     return run(lane, in, work_of_image(), [this](const row& r) {
-      along_channels() ? gradient_of_channels<true>(r) : max_gradient_of_row(r);
+      if (along_channels()) {
+        gradient_of_channels<true>(r);
+      } else if constexpr (std::same_as<Windows, fixed_windows>) {
+        max_gradient_of_row(r);
+      } else {
+        uneven_max_gradient_of_row(r);
+      }
     });
   }
   result<void> average_backward(lane_context& lane) const {
@@ -101,7 +107,7 @@ class pool_gradients : public pooled_rows<T, Windows> {
       const auto add_all = [&](auto& parts) {
         for (std::int32_t w = width.first; w < width.end; ++w) {
           if constexpr (Max) {
-            const std::int32_t tw = windows[2].tap_at(w, i);
+            const std::int32_t tw = windows[2].number_at(w, i);
             if (tw < 0) continue;
             for_each_window(r, depth, height,
                             [&](std::int32_t d, std::int32_t h, std::int32_t first) {
@@ -109,6 +115,7 @@ class pool_gradients : public pooled_rows<T, Windows> {
                             });
           } else {
             const real of_width = share(2, w, i);
+            if (of_width == 0) continue;
             for_each_share(r, depth, height, [&](std::int32_t d, std::int32_t h, real of_line) {
               parts.add({.x = base::template begin<T>(response, r, d, h) + w * response.steps[2],
                          .n = in.c,
@@ -121,9 +128,9 @@ class pool_gradients : public pooled_rows<T, Windows> {
         few_parts<T> parts;
         for (std::int32_t w = width.first; w < width.end; ++w) {
           std::int32_t tw = 0;
-          if constexpr (Max) tw = windows[2].tap_at(w, i);
-          if (tw < 0) continue;
+          if constexpr (Max) tw = windows[2].number_at(w, i);
           const real of_width = Max ? real{1} : share(2, w, i);
+          if (tw < 0 || of_width == 0) continue;
           for (const line_part<T>& line : lines.all()) {
             const auto* const of = static_cast<const std::byte*>(line.places);
             parts.add({.x = line.x + w * response.steps[2],
@@ -158,9 +165,9 @@ class pool_gradients : public pooled_rows<T, Windows> {
   void for_each_window(const row& r, const window_range& depth, const window_range& height,
                        F f) const {
     for (std::int32_t d = depth.first; d < depth.end; ++d) {
-      const std::int32_t td = windows[0].tap_at(d, r.at[0]);
+      const std::int32_t td = windows[0].number_at(d, r.at[0]);
       for (std::int32_t h = height.first; h < height.end; ++h) {
-        const std::int32_t th = windows[1].tap_at(h, r.at[1]);
+        const std::int32_t th = windows[1].number_at(h, r.at[1]);
         if (td >= 0 && th >= 0) f(d, h, first_place(td, th));
       }
     }
@@ -170,8 +177,10 @@ class pool_gradients : public pooled_rows<T, Windows> {
   void for_each_share(const row& r, const window_range& depth, const window_range& height,
                       F f) const {
     for (std::int32_t d = depth.first; d < depth.end; ++d) {
-      for (std::int32_t h = height.first; h < height.end; ++h)
-        f(d, h, base::share_of_line(r, d, h));
+      for (std::int32_t h = height.first; h < height.end; ++h) {
+        const real of_line = base::share_of_line(r, d, h);
+        if (of_line != 0) f(d, h, of_line);
+      }
     }
   }
   [[nodiscard]] auto gradients(real* to, std::int64_t step, std::int64_t places_step) const {
@@ -240,6 +249,25 @@ class pool_gradients : public pooled_rows<T, Windows> {
                       });
     }
     store_phases(r);
+  }
+
+  /// For windows of any lengths along the last dimension, whose places are those of the image.
+  void uneven_max_gradient_of_row(const row& r) const {
+    const window_range depth = windows[0].windows_of(r.at[0]);
+    const window_range height = windows[1].windows_of(r.at[1]);
+    std::fill_n(r.numbers, in.space[2], real{0});
+    for_each_window(r, depth, height, [&](std::int32_t d, std::int32_t h, std::int32_t first) {
+      const T* const dy = base::template begin<T>(response, r, d, h);
+      const auto* const of = base::template begin<std::int32_t>(places, r, d, h);
+      for (std::int32_t w = 0; w < windows[2].out; ++w) {
+        const tap_range taps = windows[2].taps_of(w);
+        const std::int64_t column = std::int64_t{of[w * places.steps[2]]} - first;
+        if (column < taps.start || column >= std::int64_t{taps.start} + taps.end) continue;
+        r.numbers[column] += widened<real>(dy[w * response.steps[2]]);
+      }
+    });
+    kernels_.store(r.numbers, in.space[2], base::template begin<T>(image, r, r.at[0], r.at[1]),
+                   image.steps[2]);
   }
 
   void store_phases(const row& r) const {

@@ -186,24 +186,27 @@ class pooled_rows {
   [[nodiscard]] std::int64_t place(int d, const tap_range& taps, std::int32_t tap) const noexcept {
     return taps.start + std::int64_t{tap} * windows[static_cast<std::size_t>(d)].dilation;
   }
-  /// Calls `f(places, d, h)` for each tap of the first two dimensions, where `places` is the number
-  /// of the window's first place there.
+  /// The number of a tap's place, along one dimension.
+  [[nodiscard]] std::int32_t number(int d, const tap_range& taps, std::int32_t tap) const noexcept {
+    return windows[static_cast<std::size_t>(d)].number(taps, tap);
+  }
+  /// Calls `f(first, d, h)` for each tap of the first two dimensions, where places of maxima are
+  /// numbered from `first`.
   template <class F>
   void for_each_tap(const tap_range& depth, const tap_range& height, F f) const {
     for (std::int32_t td = depth.first; td < depth.end; ++td) {
       for (std::int32_t th = height.first; th < height.end; ++th)
-        f(first_place(td, th), place(0, depth, td), place(1, height, th));
+        f(first_place(number(0, depth, td), number(1, height, th)), place(0, depth, td),
+          place(1, height, th));
     }
   }
-  [[nodiscard]] std::int32_t first_place(std::int32_t td, std::int32_t th) const noexcept {
-    if constexpr (std::same_as<Windows, fixed_windows>) {
-      // Larger than 31 bits only if places are not requested.
-      const auto whole = [](std::int32_t n) { return static_cast<std::uint32_t>(n); };
-      return static_cast<std::int32_t>((whole(td) * whole(windows[1].window) + whole(th)) *
-                                       whole(windows[2].window));
-    } else {
-      return 0;
-    }
+  [[nodiscard]] std::int32_t first_place(std::int32_t of_depth,
+                                         std::int32_t of_height) const noexcept {
+    // Larger than 31 bits only if places are not requested.
+    const auto whole = [](std::int32_t n) { return static_cast<std::uint32_t>(n); };
+    return static_cast<std::int32_t>(
+        (whole(of_depth) * whole(windows[1].numbers()) + whole(of_height)) *
+        whole(windows[2].numbers()));
   }
   [[nodiscard]] real factor(int d, std::int32_t o, const tap_range& taps,
                             std::int32_t tap) const noexcept {
@@ -212,18 +215,23 @@ class pooled_rows {
   [[nodiscard]] real divisor(int d, const tap_range& taps) const noexcept {
     return static_cast<real>(windows[static_cast<std::size_t>(d)].divisor(taps));
   }
-  /// The place's share of the gradient of window `o`, one of those that place `i` is in.
+  /// The place's share of the gradient of window `o`, one of `windows_of(i)`; 0 if i lies between
+  /// two of its taps.
   [[nodiscard]] real share(int d, std::int32_t o, std::int32_t i) const noexcept {
     const Windows& w = windows[static_cast<std::size_t>(d)];
     const tap_range taps = w.taps_of(o);
-    return factor(d, o, taps, i - taps.start) / divisor(d, taps);
+    const std::int32_t tap = w.tap_after(i - taps.start);
+    return taps.has(tap) ? factor(d, o, taps, tap) / divisor(d, taps) : real{0};
   }
   /// The same of a window of the first two dimensions that the row is in.
   [[nodiscard]] real share_of_line(const row& r, std::int32_t d, std::int32_t h) const noexcept {
     const tap_range depth = windows[0].taps_of(d);
     const tap_range height = windows[1].taps_of(h);
-    return factor(0, d, depth, r.at[0] - depth.start) *
-           factor(1, h, height, r.at[1] - height.start) / (divisor(0, depth) * divisor(1, height));
+    const std::int32_t td = windows[0].tap_after(r.at[0] - depth.start);
+    const std::int32_t th = windows[1].tap_after(r.at[1] - height.start);
+    if (!depth.has(td) || !height.has(th)) return 0;
+    return factor(0, d, depth, td) * factor(1, h, height, th) /
+           (divisor(0, depth) * divisor(1, height));
   }
 
   /// Windows along the last dimension whose tap lies in the image.

@@ -3,6 +3,8 @@
 #include "libraries/dnn/cpu/lines/pool_gradients.hpp"
 
 #include <array>
+#include <cmath>
+#include <concepts>
 #include <limits>
 #include <span>
 
@@ -25,8 +27,15 @@ class pooler : public pool_gradients<T, Windows> {
   using typename base::real;
 
   result<void> max_forward(lane_context& lane) const {
-    return run(lane, out, window_work() * 2,
-               [this](const row& r) { along_channels() ? max_of_channels(r) : max_of_row(r); });
+    return run(lane, out, window_work() * 2, [this](const row& r) {
+      if (along_channels()) {
+        max_of_channels(r);
+      } else if constexpr (std::same_as<Windows, fixed_windows>) {
+        max_of_row(r);
+      } else {
+        uneven_max_of_row(r);
+      }
+    });
   }
   result<void> average_forward(lane_context& lane) const {
     return run(lane, out, window_work(), [this](const row& r) {
@@ -43,6 +52,7 @@ class pooler : public pool_gradients<T, Windows> {
   using base::for_each_line;
   using base::for_each_tap;
   using base::kernels_;
+  using base::number;
   using base::place;
   using base::run;
   using base::sums;
@@ -91,6 +101,12 @@ class pooler : public pool_gradients<T, Windows> {
     };
   }
 
+  /// The first place's number in the first line of windows.
+  [[nodiscard]] std::int32_t first_of(const tap_range& depth,
+                                      const tap_range& height) const noexcept {
+    return first_place(number(0, depth, depth.first), number(1, height, height.first));
+  }
+
   void max_of_channels(const row& r) const {
     const tap_range depth = windows[0].taps_of(r.at[0]);
     const tap_range height = windows[1].taps_of(r.at[1]);
@@ -102,7 +118,8 @@ class pooler : public pool_gradients<T, Windows> {
         for_each_tap(depth, height, [&](std::int32_t first, std::int64_t d, std::int64_t h) {
           const T* const line = base::template begin<T>(image, r, d, h);
           for (std::int32_t tw = width.first; tw < width.end; ++tw) {
-            parts.add({.x = line + place(2, width, tw) * image.steps[2], .place = first + tw});
+            parts.add({.x = line + place(2, width, tw) * image.steps[2],
+                       .place = first + number(2, width, tw)});
           }
         });
         store_maxima(r, parts.all(), image.c_step, w, in.c, response.c_step, places.c_step);
@@ -111,15 +128,16 @@ class pooler : public pool_gradients<T, Windows> {
       std::fill_n(r.numbers, in.c, -std::numeric_limits<real>::infinity());
       if (places.given()) {
         std::fill_n(r.places, in.c,
-                    none ? -1 : first_place(depth.first, height.first) + width.first);
+                    none ? -1 : first_of(depth, height) + number(2, width, width.first));
       }
       if (!none) {
         auto parts = together(maxima(r, image.c_step));
         for_each_tap(depth, height, [&](std::int32_t first, std::int64_t d, std::int64_t h) {
           const T* const line = base::template begin<T>(image, r, d, h);
           for (std::int32_t tw = width.first; tw < width.end; ++tw) {
-            parts.add(
-                {.x = line + place(2, width, tw) * image.steps[2], .n = in.c, .place = first + tw});
+            parts.add({.x = line + place(2, width, tw) * image.steps[2],
+                       .n = in.c,
+                       .place = first + number(2, width, tw)});
           }
         });
       }
@@ -162,7 +180,7 @@ class pooler : public pool_gradients<T, Windows> {
     }
     std::fill_n(r.numbers, count, -std::numeric_limits<real>::infinity());
     if (places.given()) {
-      const std::int32_t first = first_place(depth.first, height.first);
+      const std::int32_t first = first_of(depth, height);
       const std::int32_t* const taps = r.lines->first_taps;
       for (std::int32_t w = 0; w < count; ++w)
         r.places[w] = none || taps[w] < 0 ? -1 : first + taps[w];
@@ -174,6 +192,41 @@ class pooler : public pool_gradients<T, Windows> {
     kernels_.store(r.numbers, count, base::template begin<T>(response, r, r.at[0], r.at[1]),
                    response.steps[2]);
     if (places.given()) store_places(r, 0, count, places.steps[2]);
+  }
+
+  /// For windows of any lengths along the last dimension: the maxima of columns, then those of
+  /// windows, of which the first place wins.
+  void uneven_max_of_row(const row& r) const {
+    const tap_range depth = windows[0].taps_of(r.at[0]);
+    const tap_range height = windows[1].taps_of(r.at[1]);
+    std::fill_n(r.numbers, in.space[2], -std::numeric_limits<real>::infinity());
+    std::fill_n(r.places, in.space[2], first_of(depth, height));
+    {
+      auto parts = together(maxima(r, image.steps[2]));
+      for_each_tap(depth, height, [&](std::int32_t first, std::int64_t d, std::int64_t h) {
+        parts.add({.x = base::template begin<T>(image, r, d, h), .n = in.space[2], .place = first});
+      });
+    }
+    for (std::int32_t w = 0; w < windows[2].out; ++w) {
+      const tap_range taps = windows[2].taps_of(w);
+      real best = r.numbers[taps.start];
+      std::int32_t number_of_best = r.places[taps.start] + taps.start;
+      for (std::int32_t i = taps.start + 1; i < taps.start + taps.end; ++i) {
+        const real x = r.numbers[i];
+        const bool both_are_none = std::isnan(x) && std::isnan(best);
+        const std::int32_t number_of_x = r.places[i] + i;
+        const bool before = number_of_x < number_of_best && (x == best || both_are_none);
+        if (!before && (x <= best || std::isnan(best))) continue;
+        best = x;
+        number_of_best = number_of_x;
+      }
+      r.more_numbers[w] = best;
+      if (!places.given()) continue;
+      base::template begin<std::int32_t>(places, r, r.at[0], r.at[1])[w * places.steps[2]] =
+          number_of_best;
+    }
+    kernels_.store(r.more_numbers, windows[2].out,
+                   base::template begin<T>(response, r, r.at[0], r.at[1]), response.steps[2]);
   }
 
   /// Calls `f(factor, d, h)` for each tap of the first two dimensions.

@@ -35,9 +35,10 @@ __global__ void __launch_bounds__(image_threads, occupied)
     for (std::int32_t td = depth.first; td < depth.end; ++td) {
       for (std::int32_t th = height.first; th < height.end; ++th) {
         real all[Narrow::places(C)];
-        load_windows<T, Narrow, C>(plane + (depth.start + std::int64_t{td}) * p.image.steps[0] +
-                                       (height.start + std::int64_t{th}) * p.image.steps[1],
-                                   at.w, p.width.in, real{0}, all);
+        load_windows<T, Narrow, C>(
+            plane + (depth.start + std::int64_t{td} * p.depth.dilation) * p.image.steps[0] +
+                (height.start + std::int64_t{th} * p.height.dilation) * p.image.steps[1],
+            at.w, p.width.in, real{0}, all);
 #pragma unroll
         for (int t = 0; t < Narrow::window; ++t) {
 #pragma unroll

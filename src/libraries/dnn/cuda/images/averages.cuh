@@ -2,6 +2,7 @@
 
 #include "backend/cuda/context/lane.hpp"
 #include "libraries/dnn/cuda/images/images.cuh"
+#include "libraries/dnn/shared/sampled_axis.hpp"
 #include "libraries/dnn/shared/samples.hpp"
 
 /// Weighted sums over the elements of windows: averages and interpolations. Each source that
@@ -47,6 +48,7 @@ __global__ void __launch_bounds__(image_threads, V == 1 ? occupied : 1)
 #pragma unroll
   for (int t = 0; t < Taps; ++t)
     factors[t] = t >= width.first && t < width.end ? factor_at(t) : real{0};
+  const std::int64_t step = p.width.dilation * p.image.steps[2];
   const T* const column = p.image.template elements<T>() + at.n * p.image.n_step +
                           at.c * p.image.c_step + width.start * p.image.steps[2];
   const std::int32_t end = p.each.lines_end(at, p.height.out);
@@ -59,8 +61,9 @@ __global__ void __launch_bounds__(image_threads, V == 1 ? occupied : 1)
       const real of_depth = p.depth.template factor<real>(at.d, depth, td);
       for (std::int32_t th = height.first; th < height.end; ++th) {
         const real of_line = of_depth * p.height.template factor<real>(at.h, height, th);
-        const T* const line = column + (depth.start + std::int64_t{td}) * p.image.steps[0] +
-                              (height.start + std::int64_t{th}) * p.image.steps[1];
+        const T* const line =
+            column + (depth.start + std::int64_t{td} * p.depth.dilation) * p.image.steps[0] +
+            (height.start + std::int64_t{th} * p.height.dilation) * p.image.steps[1];
         const auto add = [&](const real(&x)[V], real factor) {
 #pragma unroll
           for (int v = 0; v < V; ++v)
@@ -71,8 +74,7 @@ __global__ void __launch_bounds__(image_threads, V == 1 ? occupied : 1)
 #pragma unroll
           for (int t = 0; t < Taps; ++t) {
             fill_pack(x[t], real{0});
-            if (t >= width.first && t < width.end)
-              load_pack<T, V>(line + t * p.image.steps[2], x[t]);
+            if (t >= width.first && t < width.end) load_pack<T, V>(line + t * step, x[t]);
           }
 #pragma unroll
           for (int t = 0; t < Taps; ++t)
@@ -81,7 +83,7 @@ __global__ void __launch_bounds__(image_threads, V == 1 ? occupied : 1)
 #pragma unroll 4
           for (std::int32_t tw = width.first; tw < width.end; ++tw) {
             real x[V];
-            load_pack<T, V>(line + tw * p.image.steps[2], x);
+            load_pack<T, V>(line + tw * step, x);
             add(x, of_line * factor_at(tw));
           }
         }
@@ -137,12 +139,14 @@ __global__ void __launch_bounds__(image_threads)
   p.response.template elements<T>()[at.in(p.response)] = element_of<T>(sum);
 }
 
-/// The share of the gradient of window `o` that belongs to element `i` of it.
+/// The share of the gradient of window `o` that belongs to place `i`; 0 if that is none of its
+/// taps.
 template <class Real, class Windows>
 __device__ __forceinline__ Real share(const Windows& windows, std::int32_t o, std::int32_t i) {
   const tap_range taps = windows.taps_of(o);
-  return windows.template factor<Real>(o, taps, i - taps.start) /
-         static_cast<Real>(windows.divisor(taps));
+  const std::int32_t tap = i < taps.start ? -1 : windows.tap_after(i - taps.start);
+  if (!taps.has(tap)) return 0;
+  return windows.template factor<Real>(o, taps, tap) / static_cast<Real>(windows.divisor(taps));
 }
 
 // Each thread takes `C` columns, which are in up to `Most` windows along the last dimension; 0: in
@@ -158,19 +162,13 @@ __global__ void __launch_bounds__(image_threads, V == 1 ? occupied : 1)
   const window_range depth = p.depth.windows_of(at.d);
   const window_range width{.first = p.width.windows_of(at.w).first,
                            .end = p.width.windows_of(columns - 1).end};
-  // The share of a window's gradient that belongs to a column; negative if the column is outside.
-  const auto share_of = [&](std::int32_t w, int c) {
-    const tap_range taps = p.width.taps_of(w);
-    const std::int32_t tap = at.w + c - taps.start;
-    if (tap < taps.first || tap >= taps.end) return real{-1};
-    return p.width.template factor<real>(w, taps, tap) / static_cast<real>(p.width.divisor(taps));
-  };
   real shares[Most > 0 ? Most : 1][C];
 #pragma unroll
   for (int i = 0; i < Most; ++i) {
 #pragma unroll
     for (int c = 0; c < C; ++c)
-      shares[i][c] = width.first + i < width.end ? share_of(width.first + i, c) : real{-1};
+      shares[i][c] =
+          width.first + i < width.end ? share<real>(p.width, width.first + i, at.w + c) : real{0};
   }
   const T* const gradients = p.response.template elements<T>() + at.n * p.response.n_step +
                              at.c * p.response.c_step + width.first * p.response.steps[2];
@@ -186,8 +184,8 @@ __global__ void __launch_bounds__(image_threads, V == 1 ? occupied : 1)
         const real of_line = of_depth * share<real>(p.height, h, at.h);
         const T* const line = gradients + d * p.response.steps[0] + h * p.response.steps[1];
         const auto take = [&](const real(&dy)[V], int c, real of_width) {
-          if (of_width < 0) return;
           const real factor = of_line * of_width;
+          if (factor == 0) return;
 #pragma unroll
           for (int v = 0; v < V; ++v)
             sums[c][v] += factor * dy[v];
@@ -211,7 +209,7 @@ __global__ void __launch_bounds__(image_threads, V == 1 ? occupied : 1)
             load_pack<T, V>(line + (w - width.first) * p.response.steps[2], dy);
 #pragma unroll
             for (int c = 0; c < C; ++c)
-              take(dy, c, share_of(w, c));
+              take(dy, c, share<real>(p.width, w, at.w + c));
           }
         }
       }
@@ -226,7 +224,8 @@ template <class T, int V, class Windows>
 result<void> launch_average(average_operands<Windows>& p, const image_extents& of, bool inside,
                             bool backward, lane& where) {
   // Samples are so dense that one column is enough work for a thread.
-  constexpr bool samples = std::same_as<Windows, dnn::interpolated_samples>;
+  constexpr bool samples = Windows::weighted;
+  constexpr bool tabled = std::same_as<Windows, dnn::tabled_samples>;
   constexpr int columns = V == 1 && !samples ? columns_each : 1;
   p.each = image_places(of, inside, V, backward ? columns : 1, lines_each(of));
   p.aligned = of.space[2] % columns == 0 && lines_align(p.image, columns, sizeof(T));
@@ -234,18 +233,19 @@ result<void> launch_average(average_operands<Windows>& p, const image_extents& o
     return launch(kernel, blocks_for(p.each.count), image_threads, where.stream(), p);
   };
   if (backward) {
-    const std::int64_t most_windows = p.width.most_windows(columns);
     const auto by = [&](auto most) { return go(average_backward<T, Windows, V, columns, most>); };
-    if constexpr (samples) {
-      return with_most<T, 2, 4>(most_windows, by);
+    if constexpr (tabled) {
+      return by(std::integral_constant<int, 0>());
+    } else if constexpr (samples) {
+      return with_most<T, 2, 4>(p.width.most_windows(columns), by);
     } else {
-      return with_most<T, 1, 2, 3, 6>(most_windows, by);
+      return with_most<T, 1, 2, 3, 6>(p.width.most_windows(columns), by);
     }
   }
   if constexpr (std::same_as<Windows, dnn::fixed_windows>) {
     return with_most<T, 2, 3>(p.width.window,
                               [&](auto taps) { return go(average_forward<T, Windows, V, taps>); });
-  } else if constexpr (samples) {
+  } else if constexpr (samples && !tabled) {
     return with_most<T, 2>(2, [&](auto taps) { return go(average_forward<T, Windows, V, taps>); });
   } else {
     return go(average_forward<T, Windows, V, 0>);
@@ -274,13 +274,16 @@ result<void> run_average(average_operands<Windows> p, const any_tensor& image,
   const image_extents of(written);
   const bool inside = channels_are_inside(image_extents(image), p.image);
   return dnn::for_image_type(image.type(), [&]<class T>(T) -> result<void> {
-    constexpr int most = vector_bytes / sizeof(T);
-    if (inside && of.c % most == 0 && channels_align(p.image, most, sizeof(T)) &&
-        channels_align(p.response, most, sizeof(T))) {
-      return launch_average<T, most>(p, of, true, backward, where);
+    [[maybe_unused]] constexpr int most = vector_bytes / sizeof(T);
+    if constexpr (!std::same_as<Windows, dnn::tabled_samples>) {
+      if (inside && of.c % most == 0 && channels_align(p.image, most, sizeof(T)) &&
+          channels_align(p.response, most, sizeof(T))) {
+        return launch_average<T, most>(p, of, true, backward, where);
+      }
     }
-    if constexpr (!std::same_as<Windows, dnn::interpolated_samples>) {
-      if (!backward && !inside && taps_of_window(p) >= long_window) {
+    if constexpr (!Windows::weighted) {
+      const bool dense = p.depth.dilation == 1 && p.height.dilation == 1 && p.width.dilation == 1;
+      if (!backward && !inside && dense && taps_of_window(p) >= long_window) {
         p.each = image_places(of, inside, 1, 1);
         return launch(average_by_warps<T, Windows>, blocks_for(p.each.count * 32), image_threads,
                       where.stream(), p);
