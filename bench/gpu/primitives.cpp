@@ -123,6 +123,13 @@ void measure_rows(report& out, ours& here, device gpu, std::int64_t rows, std::i
             .median = ratio_at_least(1)});
 }
 
+// PyTorch's times for these are from torch/primitives_torch.py.
+void measure_all_rows(report& out, ours& here, device gpu) {
+  measure_rows(out, here, gpu, 32, 1 << 20, 10);
+  measure_rows(out, here, gpu, 64, 1 << 17, 50);
+  measure_rows(out, here, gpu, 4096, 128, 8);
+}
+
 }  // namespace
 
 int main() {
@@ -178,12 +185,7 @@ int main() {
           [&] { there.cub.sort_pairs(x, values, y, sorted_values); },
           primitives::top_k{.x = here.x, .values = here.best, .indices = here.indices});
     });
-    // PyTorch's times for these are from torch/primitives_torch.py.
-    section(out, "top_k of rows", [&] {
-      measure_rows(out, here, gpu, 32, 1 << 20, 10);
-      measure_rows(out, here, gpu, 64, 1 << 17, 50);
-      measure_rows(out, here, gpu, 4096, 128, 8);
-    });
+    section(out, "top_k of rows", [&] { measure_all_rows(out, here, gpu); });
   });
   return out.finish();
 }

@@ -95,7 +95,7 @@ class run_search {
     c.share(made.bytes_);
     return made;
   }
-  /// Of `x`, whose elements were at `places`, or where they are.
+  /// Takes `x`, whose elements were at `places`, or where they are.
   [[nodiscard]] result<void> enqueue(const call_frame& c, const any_tensor& x,
                                      const std::uint32_t* places, std::int64_t* reply,
                                      late_failure failure, const lane& where) {

@@ -14,7 +14,7 @@ struct tensor_rows {
   std::int64_t step = 0;          ///< along the axis, in elements
   std::int64_t length = 0;        ///< of a row
   dtype type{};
-  int bytes = 0;  ///< of an element
+  int bytes = 0;  ///< the size of an element
 
   /// A negative axis counts from the last.
   tensor_rows(const any_tensor& t, std::int64_t axis) noexcept {

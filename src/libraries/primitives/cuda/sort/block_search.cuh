@@ -100,7 +100,7 @@ __device__ int find_first(found_candidates<Key>& found, std::int64_t count, int 
 #pragma unroll
     for (int e = 0; e < thread_candidates; ++e)
       before |= own[e] < bound ? 1U << e : 0U;
-    int held = found.count;  // nobody adds before all have read it
+    int held = found.count;  // all read it before one adds
     const int finders = __syncthreads_count(before != 0);
     if (finders == 0) continue;
     if (is_bounded && held + finders * thread_candidates <= search_room) {

@@ -17,7 +17,7 @@ struct searched_rows {
   row_search r;
   sorting_order<Key> order;
   int k;
-  std::int64_t chunks;  ///< of a row
+  std::int64_t chunks;  ///< in each row
   std::int64_t chunk_length;
   candidate<Key>* of_chunks;  ///< k of each; null if each row is one chunk
 };

@@ -18,7 +18,7 @@ using primitives::sorting_order;
 struct row_group {
   row_search r;
   std::int64_t first_row;
-  std::int64_t count;  ///< of elements
+  std::int64_t count;  ///< their elements
 };
 
 template <class Key>

@@ -139,7 +139,7 @@ result<void> enqueue_search(const keyed_vector<Key>& x, std::int64_t k, search_s
   return {};
 }
 
-/// Of one vector.
+/// Searches one vector.
 template <class Key>
 result<void> enqueue(const primitives::top_k& r, lane& where) {
   const std::int64_t k = r.values.extent(0);
