@@ -64,6 +64,19 @@ void measure_all(report& out, device cpu) {
       [&] {
         (void)lane.ask(primitives::reduce{.x = x, .op = primitives::combination::maximum}).get();
       });
+
+  constexpr std::int64_t rows = 256;
+  const auto matrix = x.reshape({rows, count / rows}).value();
+  const auto best = cpu.tensor<float>({rows, 10}).value();
+  measure_rates(
+      out, "top_k 10 f32 256 x 2^14", "a request for each row", static_cast<double>(count), 1,
+      [&] {
+        for (std::int64_t row = 0; row < rows; ++row)
+          lane.ask(primitives::top_k{.x = matrix.slice(0, row, row + 1).value(),
+                                     .values = best.slice(0, row, row + 1).value()})
+              .get();
+      },
+      [&] { lane.ask(primitives::top_k{.x = matrix, .values = best}).get(); });
 }
 
 }  // namespace

@@ -89,6 +89,47 @@ void measure(report& out, theirs& there, ours& here, const std::string& name,
             .median = ratio_at_least(limit)});
 }
 
+/// The k largest of each row, in one request and in one for each row. `x` holds all rows.
+void measure_rows(report& out, ours& here, device gpu, std::int64_t rows, std::int64_t length,
+                  std::int64_t k) {
+  const any_tensor x =
+      any_tensor(here.x).slice(0, 0, rows * length).value().reshape({rows, length}).value();
+  const any_tensor values = gpu.tensor<float>({rows, k}).value();
+  const any_tensor indices = gpu.tensor<std::int64_t>({rows, k}).value();
+  constexpr int loop = 4;
+  const auto finish = [&] { here.lane.ask(troupe::lane::marker{}).get(); };
+  auto times = take_in_turn(
+      {.blocks = 10, .warm_up = 1, .per_block = 2},
+      [&] {
+        for (std::int64_t row = 0; row < loop * rows; ++row) {
+          const std::int64_t at = row % rows;
+          here.lane
+              .tell(primitives::top_k{.x = x.slice(0, at, at + 1).value(),
+                                      .values = values.slice(0, at, at + 1).value(),
+                                      .indices = indices.slice(0, at, at + 1).value()})
+              .value();
+        }
+        finish();
+      },
+      [&] {
+        for (int i = 0; i < loop; ++i)
+          here.lane.tell(primitives::top_k{.x = x, .values = values, .indices = indices}).value();
+        finish();
+      });
+  add_rate(out, times, static_cast<double>(loop * rows * length) * 1e-9,
+           {.name = fmt::format("top_k {} f32 [{}, {}]", k, rows, length),
+            .reference = "a request for each row",
+            .unit = "1e9/s",
+            .median = ratio_at_least(1)});
+}
+
+// PyTorch's times for these are from torch/primitives_torch.py.
+void measure_all_rows(report& out, ours& here, device gpu) {
+  measure_rows(out, here, gpu, 32, 1 << 20, 10);
+  measure_rows(out, here, gpu, 64, 1 << 17, 50);
+  measure_rows(out, here, gpu, 4096, 128, 8);
+}
+
 }  // namespace
 
 int main() {
@@ -144,6 +185,7 @@ int main() {
           [&] { there.cub.sort_pairs(x, values, y, sorted_values); },
           primitives::top_k{.x = here.x, .values = here.best, .indices = here.indices});
     });
+    section(out, "top_k of rows", [&] { measure_all_rows(out, here, gpu); });
   });
   return out.finish();
 }

@@ -2341,11 +2341,12 @@ class Primitives(Library):
         op: Literal['sum', 'product', 'minimum', 'maximum'] = ...,
         exclusive: bool = ...,
         deterministic: bool = ...,
+        axis: int = ...,
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
     ) -> Future[Tensor]:
-        """Combines all elements up to each one: prefix sums, products, minima or maxima."""
+        """Combines all elements up to each one along an axis: prefix sums, products, running minima or maxima."""
     def segmented_reduce(
         self,
         x: TensorLike,
@@ -2388,11 +2389,13 @@ class Primitives(Library):
         y: TensorLike | None = ...,
         *,
         descending: bool = ...,
+        axis: int = ...,
+        indices: TensorLike | None = ...,
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
-    ) -> Future[Tensor]:
-        """Sorts a vector."""
+    ) -> Future[Any]:
+        """Sorts each row of a tensor along an axis; equal elements keep their order."""
     def sort_pairs(
         self,
         keys: TensorLike,
@@ -2413,22 +2416,26 @@ class Primitives(Library):
         *,
         indices: TensorLike | None = ...,
         smallest: bool = ...,
+        k: int = ...,
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
     ) -> Future[Any]:
-        """Finds the k largest or smallest elements of a vector, sorted, and their indices."""
+        """Finds the k largest or smallest elements of each row, sorted, and their indices; of equal ones the first."""
     def unique(
         self,
         x: TensorLike,
         y: TensorLike | None = ...,
         *,
         count: TensorLike | None = ...,
+        sort: bool = ...,
+        counts: TensorLike | None = ...,
+        inverse: TensorLike | None = ...,
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
     ) -> Future[int]:
-        """Drops each element of a vector that equals the one before it."""
+        """Drops each element of a vector that equals the one before it, or with sort each that equals any other."""
 
 class Rng(Library):
     def bernoulli(

@@ -29,3 +29,6 @@ report("max, f32 2^26", lambda: x.max())
 report("cumsum, f32 2^26", lambda: torch.cumsum(x, 0, out=out))
 report("sort with indices, f32 2^26", lambda: torch.sort(x, out=(out, indices)))
 report("topk 100, f32 2^26", lambda: torch.topk(x, 100))
+for rows, length, k in ((32, 1 << 20, 10), (64, 1 << 17, 50), (4096, 128, 8)):
+    matrix = x[: rows * length].reshape(rows, length)
+    report(f"topk {k}, f32 [{rows}, {length}]", lambda: torch.topk(matrix, k))

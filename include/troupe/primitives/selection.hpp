@@ -40,7 +40,15 @@ struct TROUPE_EXPORT partition {
 };
 
 /// y = x without the elements that equal the one before them. Elements are equal if their bits are:
-/// −0 and +0 differ, and a NaN equals itself. After `sort` that leaves each element once.
+/// −0 and +0 differ, and a NaN equals itself.
+///
+/// With `sort`, each element of x once, in the ascending order of `sorting.hpp`, wherever in x it
+/// is; x is not complex then (`type_mismatch`).
+///
+/// `counts` (i64), if given, takes how many elements of x each one of y stands for, and `inverse`
+/// (i64) which one of y each element of x equals: x[i] = y[inverse[i]]. With `sort`, `inverse`
+/// needs x to have at most 2^31 − 1 elements (`size_overflow`). If y is left out, it gets the
+/// length of x.
 struct TROUPE_EXPORT unique {
   static constexpr std::string_view name = "primitives.unique";
   using reply = std::int64_t;
@@ -48,6 +56,9 @@ struct TROUPE_EXPORT unique {
   any_tensor x{};
   any_tensor y{};
   any_tensor count{};
+  bool sort = false;
+  any_tensor counts{};
+  any_tensor inverse{};
 
   static void describe(description<unique>& d);
 };

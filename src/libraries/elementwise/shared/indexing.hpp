@@ -1,5 +1,7 @@
 #pragma once
 
+#include "libraries/memory/shared/flat_view.hpp"
+
 #include <troupe/elementwise/indexing.hpp>
 
 #include <concepts>
@@ -15,35 +17,6 @@ namespace troupe::elementwise {
 template <class T>
 using sum_type = std::conditional_t<std::same_as<T, double>, double,
                                     std::conditional_t<std::integral<T>, std::uint64_t, float>>;
-
-/// Some dimensions of a view: the place of each index, by its number in row-major order.
-struct flat_view {
-  int rank = 0;
-  std::int64_t extents[max_rank] = {};
-  std::int64_t strides[max_rank] = {};  ///< in elements
-  std::int64_t count = 1;
-
-  /// All dimensions of `t` but one; all, if there is no such one.
-  [[nodiscard]] static flat_view all_but(const any_tensor& t, int axis) noexcept {
-    flat_view made;
-    for (int d = 0; d < t.rank(); ++d) {
-      if (d == axis) continue;
-      made.extents[made.rank] = t.extent(d);
-      made.strides[made.rank++] = t.stride(d);
-      made.count *= t.extent(d);
-    }
-    return made;
-  }
-  /// In elements from the first. Precondition: less than `count`.
-  [[nodiscard]] constexpr std::int64_t offset(std::int64_t flat) const noexcept {
-    std::int64_t at = 0;
-    for (int d = rank - 1; d > 0; --d) {
-      at += flat % extents[d] * strides[d];
-      flat /= extents[d];
-    }
-    return rank > 0 ? at + flat * strides[0] : at;
-  }
-};
 
 /// Operands of a request on rows: a list of rows, and the table that their indices point into.
 struct row_operands {

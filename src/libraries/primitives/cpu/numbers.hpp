@@ -2,6 +2,7 @@
 
 #include "libraries/memory/shared/conversion.hpp"
 #include "libraries/primitives/shared/key_order.hpp"
+#include "libraries/primitives/shared/tensor_rows.hpp"
 
 #include <troupe/tensor/tensor.hpp>
 
@@ -91,6 +92,8 @@ class elements {
  public:
   explicit elements(const any_tensor& of) noexcept
       : elements(of.address(), of.stride(0), of.extent(0)) {}
+  elements(const primitives::tensor_rows& rows, std::int64_t row) noexcept
+      : elements(rows.row(row), rows.step, rows.length) {}
   elements(std::byte* first, std::int64_t stride, std::int64_t count) noexcept
       : first_(reinterpret_cast<T*>(first)), stride_(stride), count_(count) {}
 
@@ -121,5 +124,18 @@ class elements {
   std::int64_t stride_;
   std::int64_t count_;
 };
+
+/// Writes `index(i)` to the i-th place of a row of i64 or i32, if there is one.
+template <class F>
+void store_indices(const primitives::tensor_rows& to, std::int64_t row, F index) {
+  if (to.first == nullptr) return;
+  for (std::int64_t i = 0; i < to.length; ++i) {
+    if (to.type == dtype::i32) {
+      elements<std::int32_t>(to, row)[i] = static_cast<std::int32_t>(index(i));
+    } else {
+      elements<std::int64_t>(to, row)[i] = static_cast<std::int64_t>(index(i));
+    }
+  }
+}
 
 }  // namespace troupe::cpu

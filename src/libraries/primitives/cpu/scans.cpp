@@ -32,7 +32,7 @@ void scan_numbers(const primitives::scan& r) {
   });
 }
 
-result<void> run_scan(const primitives::scan& r, lane_context&) {
+void scan_vector(const primitives::scan& r) {
   const dtype type = r.x.type();
   if (primitives::is_selection(r.op)) {
     with_key(type, [&]<class Key>(Key) {
@@ -42,7 +42,7 @@ result<void> run_scan(const primitives::scan& r, lane_context&) {
           [&](Key bits) { return order.rank_of(bits); }, [](Key a, Key b) { return a > b ? a : b; },
           [&](Key rank) { return order.bits_of(rank); });
     });
-    return {};
+    return;
   }
   with_number(type, [&]<class T>(T) {
     if constexpr (!std::same_as<T, truth>) {
@@ -50,6 +50,17 @@ result<void> run_scan(const primitives::scan& r, lane_context&) {
     }
     scan_numbers<T, accumulator_for<T>>(r);
   });
+}
+
+result<void> run_scan(const primitives::scan& r, lane_context&) {
+  const primitives::tensor_rows x(r.x, r.axis);
+  const primitives::tensor_rows y(r.y, r.axis);
+  primitives::scan one = r;
+  for (std::int64_t row = 0; row < x.count(); ++row) {
+    one.x = x.view(row);
+    one.y = y.view(row);
+    scan_vector(one);
+  }
   return {};
 }
 

@@ -1,9 +1,10 @@
-#include "libraries/primitives/cpu/numbers.hpp"
+#include "libraries/primitives/cpu/sorting_workspace.hpp"
 
 #include <troupe/plugin/static_registration.hpp>
 #include <troupe/primitives/selection.hpp>
 
 #include <array>
+#include <numeric>
 #include <string>
 
 namespace troupe::cpu {
@@ -73,17 +74,54 @@ result<std::int64_t> run_partition(const primitives::partition& r, lane_context&
   });
 }
 
-result<std::int64_t> run_unique(const primitives::unique& r, lane_context&) {
+/// Finds the runs of `element(i)`, which is at `place(i)` in x.
+template <class T, class Element, class Place>
+result<std::int64_t> keep_runs(const primitives::unique& r, Element element, Place place) {
+  const elements<T> y(r.y);
+  std::int64_t number = 0;
+  std::int64_t begin = 0;
+  for (std::int64_t i = 0; i < r.x.extent(0); ++i) {
+    if (i == 0 || !(element(i) == element(i - 1))) {
+      if (number < y.count()) y[number] = element(i);
+      ++number;
+      begin = i;
+    }
+    if (!r.counts.null() && number <= y.count())
+      elements<std::int64_t>(r.counts)[number - 1] = i + 1 - begin;
+    if (!r.inverse.null()) elements<std::int64_t>(r.inverse)[place(i)] = number - 1;
+  }
+  return answer(number, r.count, y.count());
+}
+
+/// With a `Value`, elements take their indices along.
+template <class Key, class Value>
+result<std::int64_t> keep_sorted(const primitives::unique& r, lane_context& lane) {
+  constexpr bool has_indices = !std::is_same_v<Value, no_value>;
+  const std::int64_t n = r.x.extent(0);
+  const sorting_order<Key> order(r.x.type(), false);
+  auto workspace = sorting_workspace_for<Key, Value>(n, lane);
+  if (!workspace) return std::move(workspace).error();
+  load_keys(elements<Key>(r.x), order, workspace->keys);
+  if constexpr (has_indices) std::iota(workspace->values, workspace->values + n, Value{0});
+  radix_sort(*workspace, n);
+  return keep_runs<Key>(
+      r, [&](std::int64_t i) { return order.bits_of(workspace->keys[i]); },
+      [&](std::int64_t i) {
+        if constexpr (has_indices) return static_cast<std::int64_t>(workspace->values[i]);
+        return i;
+      });
+}
+
+result<std::int64_t> run_unique(const primitives::unique& r, lane_context& lane) {
+  if (r.sort) {
+    return with_key(r.x.type(), [&]<class Key>(Key) {
+      return r.inverse.null() ? keep_sorted<Key, no_value>(r, lane)
+                              : keep_sorted<Key, std::uint32_t>(r, lane);
+    });
+  }
   return with_element(r.x.type(), [&]<class T>(T) {
     const elements<T> x(r.x);
-    const elements<T> y(r.y);
-    std::int64_t number = 0;
-    for (std::int64_t i = 0; i < x.count(); ++i) {
-      if (i > 0 && x[i] == x[i - 1]) continue;
-      if (number < y.count()) y[number] = x[i];
-      ++number;
-    }
-    return answer(number, r.count, y.count());
+    return keep_runs<T>(r, [&](std::int64_t i) { return x[i]; }, [](std::int64_t i) { return i; });
   });
 }
 

@@ -1,61 +1,40 @@
-#include "libraries/primitives/cpu/numbers.hpp"
-#include "libraries/primitives/cpu/radix_sort.hpp"
 #include "libraries/primitives/cpu/segments.hpp"
+#include "libraries/primitives/cpu/sorting_workspace.hpp"
 
 #include <troupe/plugin/static_registration.hpp>
 #include <troupe/primitives/sorting.hpp>
 
 #include <limits>
+#include <numeric>
 
 namespace troupe::cpu {
 namespace {
 
-using primitives::sorting_order;
-
-/// Room for `n` keys and values in a lane's workspace, twice, and for `further_bytes` behind them.
+/// With a `Value`, elements take their indices along.
 template <class Key, class Value>
-result<sorting_workspace<Key, Value>> sorting_workspace_for(std::int64_t n, lane_context& lane,
-                                                            std::int64_t further_bytes = 0) {
-  constexpr bool has_values = !std::is_same_v<Value, no_value>;
-  constexpr std::size_t alignment = 8;
-  const auto count = (static_cast<std::size_t>(n) + alignment - 1) / alignment * alignment;
-  auto memory = lane.workspace(2 * count * (sizeof(Key) + (has_values ? sizeof(Value) : 0)) +
-                               static_cast<std::size_t>(further_bytes));
-  if (!memory) return std::move(memory).error();
-  sorting_workspace<Key, Value> workspace;
-  std::byte* at = memory->data();
-  if constexpr (has_values) {
-    // First, because they may be wider than keys.
-    workspace.values = reinterpret_cast<Value*>(at);
-    workspace.other_values = workspace.values + count;
-    at += 2 * count * sizeof(Value);
+result<void> sort_rows(const primitives::sort& r, lane_context& lane) {
+  constexpr bool has_indices = !std::is_same_v<Value, no_value>;
+  const primitives::tensor_rows x(r.x, r.axis);
+  const primitives::tensor_rows y(r.y, r.axis);
+  const primitives::tensor_rows indices(r.indices, r.axis);
+  const sorting_order<Key> order(r.x.type(), r.descending);
+  auto workspace = sorting_workspace_for<Key, Value>(x.length, lane);
+  if (!workspace) return std::move(workspace).error();
+  for (std::int64_t row = 0; row < x.count(); ++row) {
+    load_keys(elements<Key>(x, row), order, workspace->keys);
+    if constexpr (has_indices) std::iota(workspace->values, workspace->values + x.length, Value{0});
+    radix_sort(*workspace, x.length);
+    store_keys(workspace->keys, order, elements<Key>(y, row));
+    if constexpr (has_indices)
+      store_indices(indices, row, [&](std::int64_t i) { return workspace->values[i]; });
   }
-  workspace.keys = reinterpret_cast<Key*>(at);
-  workspace.other_keys = workspace.keys + count;
-  workspace.further = reinterpret_cast<std::byte*>(workspace.other_keys + count);
-  return workspace;
-}
-
-template <class Key>
-void load_keys(const elements<Key>& from, const sorting_order<Key>& order, Key* to) {
-  for (std::int64_t i = 0; i < from.count(); ++i)
-    to[i] = order.key_of(from[i]);
-}
-template <class Key>
-void store_keys(const Key* from, const sorting_order<Key>& order, const elements<Key>& to) {
-  for (std::int64_t i = 0; i < to.count(); ++i)
-    to[i] = order.bits_of(from[i]);
+  return {};
 }
 
 result<void> run_sort(const primitives::sort& r, lane_context& lane) {
-  return with_key(r.x.type(), [&]<class Key>(Key) -> result<void> {
-    const sorting_order<Key> order(r.x.type(), r.descending);
-    auto workspace = sorting_workspace_for<Key, no_value>(r.x.extent(0), lane);
-    if (!workspace) return std::move(workspace).error();
-    load_keys(elements<Key>(r.x), order, workspace->keys);
-    radix_sort(*workspace, r.x.extent(0));
-    store_keys(workspace->keys, order, elements<Key>(r.y));
-    return {};
+  return with_key(r.x.type(), [&]<class Key>(Key) {
+    return r.indices.null() ? sort_rows<Key, no_value>(r, lane)
+                            : sort_rows<Key, std::uint32_t>(r, lane);
   });
 }
 
@@ -81,8 +60,7 @@ result<void> sort_by_index(const primitives::sort_pairs& r, lane_context& lane) 
   auto workspace = sorting_workspace_for<Key, Index>(n, lane, in_place ? n * size : 0);
   if (!workspace) return std::move(workspace).error();
   load_keys(elements<Key>(r.keys), order, workspace->keys);
-  for (std::int64_t i = 0; i < n; ++i)
-    workspace->values[i] = static_cast<Index>(i);
+  std::iota(workspace->values, workspace->values + n, Index{0});
   radix_sort(*workspace, n);
   store_keys(workspace->keys, order, elements<Key>(r.sorted_keys));
 

@@ -4,6 +4,7 @@
 #include <troupe/primitives/sorting.hpp>
 
 #include <algorithm>
+#include <span>
 
 namespace troupe::cpu {
 namespace {
@@ -19,24 +20,16 @@ struct candidate {
 };
 
 /// Candidates gather until there is no room left; then all but the best k go, and the last of these
-/// is what another one must be before.
+/// is what another one must be before. The best k end up sorted at the front.
 template <class Key>
-result<void> find_top(const primitives::top_k& r, lane_context& lane) {
-  const std::int64_t k = r.values.extent(0);
-  if (k == 0) return {};
-  constexpr std::int64_t least_workspace = 1024;
-  const std::int64_t n = r.x.extent(0);
-  const std::int64_t most = std::min(n, k + std::max(k, least_workspace));
-  auto memory = lane.workspace(static_cast<std::size_t>(most) * sizeof(candidate<Key>));
-  if (!memory) return std::move(memory).error();
-  auto* const best = reinterpret_cast<candidate<Key>*>(memory->data());
-
-  const primitives::sorting_order<Key> order(r.x.type(), !r.smallest);
-  const elements<Key> x(r.x);
+void find_top(const elements<Key>& x, const primitives::sorting_order<Key>& order,
+              std::span<candidate<Key>> room, std::int64_t k) {
+  candidate<Key>* const best = room.data();
+  const auto most = static_cast<std::int64_t>(room.size());
   std::int64_t count = 0;
   bool has_bound = false;
   Key bound{};
-  for (std::int64_t i = 0; i < n; ++i) {
+  for (std::int64_t i = 0; i < x.count(); ++i) {
     const Key key = order.key_of(x[i]);
     // An equal one has a larger index than those that are there.
     if (has_bound && key >= bound) continue;
@@ -48,18 +41,34 @@ result<void> find_top(const primitives::top_k& r, lane_context& lane) {
     count = k;
   }
   std::partial_sort(best, best + k, best + count);
+}
 
-  const elements<Key> values(r.values);
-  for (std::int64_t i = 0; i < k; ++i)
-    values[i] = order.bits_of(best[i].key);
-  if (r.indices.null()) return {};
-  for (std::int64_t i = 0; i < k; ++i)
-    r.indices.data<std::int64_t>()[i * r.indices.stride(0)] = best[i].index;
+template <class Key>
+result<void> find_top_of_rows(const primitives::top_k& r, lane_context& lane) {
+  const primitives::tensor_rows x(r.x, -1);
+  const primitives::tensor_rows values(r.values, -1);
+  const primitives::tensor_rows indices(r.indices, -1);
+  constexpr std::int64_t least_workspace = 1024;
+  const std::int64_t k = values.length;
+  const auto most = static_cast<std::size_t>(std::min(x.length, k + std::max(k, least_workspace)));
+  auto memory = lane.workspace(most * sizeof(candidate<Key>));
+  if (!memory) return std::move(memory).error();
+  const std::span best(reinterpret_cast<candidate<Key>*>(memory->data()), most);
+  const primitives::sorting_order<Key> order(r.x.type(), !r.smallest);
+  for (std::int64_t row = 0; row < x.count(); ++row) {
+    find_top(elements<Key>(x, row), order, best, k);
+    const elements<Key> to(values, row);
+    for (std::int64_t i = 0; i < k; ++i)
+      to[i] = order.bits_of(best[static_cast<std::size_t>(i)].key);
+    store_indices(indices, row,
+                  [&](std::int64_t i) { return best[static_cast<std::size_t>(i)].index; });
+  }
   return {};
 }
 
 result<void> run_top_k(const primitives::top_k& r, lane_context& lane) {
-  return with_key(r.x.type(), [&]<class Key>(Key) { return find_top<Key>(r, lane); });
+  if (r.values.empty()) return {};
+  return with_key(r.x.type(), [&]<class Key>(Key) { return find_top_of_rows<Key>(r, lane); });
 }
 
 const plugin_operations top_k_operations([](operation_table& table) {

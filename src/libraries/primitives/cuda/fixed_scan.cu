@@ -5,6 +5,7 @@
 #include "libraries/primitives/cuda/kernels/warps.cuh"
 #include "libraries/primitives/cuda/scans.hpp"
 #include "libraries/primitives/shared/combiner.hpp"
+#include "libraries/primitives/shared/tensor_rows.hpp"
 
 // Three kernels: the total of each tile; the sum before each tile; the scan of each tile. The order
 // of additions depends on the length only.
@@ -91,15 +92,16 @@ __global__ void __launch_bounds__(block_threads)
   }
 }
 
+/// Scans the tile from `first` on, after `before` of everything before it. \returns what the tile's
+/// elements combine to
 template <class Accumulator>
-__global__ void __launch_bounds__(block_threads)
-    scan_tiles(scanned<Accumulator> s, const Accumulator* before_tiles) {
+__device__ Accumulator scan_tile(const scanned<Accumulator>& s, std::int64_t first,
+                                 Accumulator before) {
   // Threads load and store neighbouring numbers, and scan consecutive ones. The padding avoids bank
   // conflicts.
   constexpr int row = per_thread + 1;
   __shared__ Accumulator tile[block_threads * row];
   const auto place = [](int i) { return i / per_thread * row + i % per_thread; };
-  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * tile_elements;
   const int thread = static_cast<int>(threadIdx.x);
 #pragma unroll
   for (int e = 0; e < per_thread; ++e) {
@@ -115,8 +117,7 @@ __global__ void __launch_bounds__(block_threads)
     of_thread = s.combine(of_thread, own[e]);
   }
   Accumulator of_all;
-  Accumulator before = combined_before(of_thread, s.combine, of_all);
-  if (before_tiles != nullptr) before = s.combine(before_tiles[blockIdx.x], before);
+  before = s.combine(before, combined_before(of_thread, s.combine, of_all));
 #pragma unroll
   for (int e = 0; e < per_thread; ++e) {
     const Accumulator up_to = s.combine(before, own[e]);
@@ -129,25 +130,76 @@ __global__ void __launch_bounds__(block_threads)
     const int i = e * block_threads + thread;
     if (first + i < s.count) s.sink.store(first + i, tile[place(i)]);
   }
+  __syncthreads();  // the caller may call it again
+  return of_all;
+}
+
+template <class Accumulator>
+__global__ void __launch_bounds__(block_threads)
+    scan_tiles(scanned<Accumulator> s, const Accumulator* before_tiles) {
+  scan_tile(s, static_cast<std::int64_t>(blockIdx.x) * tile_elements,
+            before_tiles == nullptr ? s.combine.identity() : before_tiles[blockIdx.x]);
+}
+
+/// The places of rows in x and y, in elements from the first row.
+struct scanned_rows {
+  elementwise::flat_view x;
+  elementwise::flat_view y;
+
+  template <class Accumulator>
+  __device__ void move_to(std::int64_t row, scanned<Accumulator>& s) const {
+    s.source.move(x.offset(row));
+    s.sink.move(y.offset(row));
+  }
+};
+
+/// Scans a row by each block, tile after tile.
+template <class Accumulator>
+__global__ void __launch_bounds__(block_threads)
+    scan_by_blocks(scanned<Accumulator> s, scanned_rows rows) {
+  rows.move_to(blockIdx.x, s);
+  Accumulator before = s.combine.identity();
+  for (std::int64_t first = 0; first < s.count; first += tile_elements)
+    before = s.combine(before, scan_tile(s, first, before));
+}
+
+/// Scans a row by each thread.
+template <class Accumulator>
+__global__ void __launch_bounds__(block_threads)
+    scan_by_threads(scanned<Accumulator> s, scanned_rows rows) {
+  const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * block_threads + threadIdx.x;
+  if (row >= rows.x.count) return;
+  rows.move_to(row, s);
+  Accumulator sum = s.combine.identity();
+  for (std::int64_t i = 0; i < s.count; ++i) {
+    const Accumulator next = s.combine(sum, s.source(i));
+    s.sink.store(i, s.exclusive ? sum : next);
+    sum = next;
+  }
+}
+
+template <class Accumulator>
+scanned<Accumulator> first_row(const primitives::scan& r, const any_tensor& x,
+                               const any_tensor& y) {
+  return {.source = number_source<Accumulator>(x, r.op),
+          .sink = number_sink<Accumulator>(y, x.type(), r.op),
+          .combine = combiner<Accumulator>{r.op},
+          .count = x.extent(0),
+          .exclusive = r.exclusive};
 }
 
 template <class Accumulator>
 result<void> enqueue(const primitives::scan& r, lane& where) {
-  const std::int64_t count = r.x.extent(0);
-  const std::int64_t tiles = (count - 1) / tile_elements + 1;
-  const combiner<Accumulator> combine{r.op};
-  const scanned<Accumulator> all{.source = number_source<Accumulator>(r.x, r.op),
-                                 .sink = number_sink<Accumulator>(r.y, r.x.type(), r.op),
-                                 .combine = combine,
-                                 .count = count,
-                                 .exclusive = r.exclusive};
+  const std::int64_t tiles = (r.x.extent(0) - 1) / tile_elements + 1;
+  const auto all = first_row<Accumulator>(r, r.x, r.y);
   const Accumulator* before_tiles = nullptr;
   if (tiles > 1) {
     call_frame c(where);
     const auto totals = c.array<Accumulator>(tiles);
     TRY(c.begin());
     TRY(launch(add_up_tiles<Accumulator>, tiles, block_threads, where.stream(), all, totals));
-    TRY(launch(scan_totals<Accumulator>, 1, block_threads, where.stream(), totals, tiles, combine));
+    TRY(launch(scan_totals<Accumulator>, 1, block_threads, where.stream(), totals, tiles,
+               all.combine));
     before_tiles = totals;
   }
   return launch(scan_tiles<Accumulator>, tiles, block_threads, where.stream(), all, before_tiles);
@@ -158,6 +210,24 @@ result<void> enqueue(const primitives::scan& r, lane& where) {
 result<void> enqueue_fixed_scan(const primitives::scan& r, lane& where) {
   return with_accumulator(r.x.type(), r.op, [&]<class Accumulator>(Accumulator) {
     return enqueue<Accumulator>(r, where);
+  });
+}
+
+result<void> enqueue_row_scan(const primitives::scan& r, lane& where) {
+  const primitives::tensor_rows x(r.x, r.axis);
+  const primitives::tensor_rows y(r.y, r.axis);
+  const scanned_rows rows{x.begins, y.begins};
+  // Threads of a warp go along neighbouring rows, which suits short ones, and long ones whose
+  // neighbours are nearer than the elements of a row.
+  constexpr std::int64_t short_row = 64;
+  constexpr std::int64_t many_rows = 4096;
+  const bool by_threads = x.length <= short_row || (x.step > 1 && x.count() >= many_rows);
+  return with_accumulator(r.x.type(), r.op, [&]<class Accumulator>(Accumulator) {
+    const auto first = first_row<Accumulator>(r, x.view(0), y.view(0));
+    return by_threads ? launch(scan_by_threads<Accumulator>, (x.count() - 1) / block_threads + 1,
+                               block_threads, where.stream(), first, rows)
+                      : launch(scan_by_blocks<Accumulator>, x.count(), block_threads,
+                               where.stream(), first, rows);
   });
 }
 

@@ -3,6 +3,7 @@
 #include "libraries/primitives/cuda/cub_call.hpp"
 #include "libraries/primitives/cuda/packing.hpp"
 #include "libraries/primitives/cuda/sort/radix_sort.hpp"
+#include "libraries/primitives/cuda/sort/row_search.hpp"
 #include "libraries/primitives/cuda/sort/segmented_sort.hpp"
 #include "libraries/primitives/cuda/sort/top_k.hpp"
 
@@ -34,14 +35,13 @@ struct sorted_pair {
         after(c, to, use::writes, packed(to), enqueue_copy) {}
 };
 
-result<void> run_sort(const primitives::sort& r, lane& where) {
-  if (r.x.empty()) return {};
-  return with_key(r.x.type(), [&]<class Key>(Key) -> result<void> {
-    radix_sort<Key, no_value> sort{.order = sorting_order<Key>(r.x.type(), r.descending),
-                                   .count = r.x.extent(0)};
+result<void> sort_vector(const any_tensor& x, const any_tensor& y, bool descending, lane& where) {
+  return with_key(x.type(), [&]<class Key>(Key) -> result<void> {
+    radix_sort<Key, no_value> sort{.order = sorting_order<Key>(x.type(), descending),
+                                   .count = x.extent(0)};
     const std::size_t bytes = TRY(sort.temporary_bytes());
     call_frame c(where);
-    sorted_pair keys(c, r.x, r.y);
+    sorted_pair keys(c, x, y);
     c.share(bytes);
     TRY(c.begin());
     sort.keys = elements_of<const Key>(keys.before);
@@ -49,6 +49,17 @@ result<void> run_sort(const primitives::sort& r, lane& where) {
     TRY(sort.enqueue(c.shared(), bytes, where));
     return c.end();
   });
+}
+
+result<void> run_sort(const primitives::sort& r, lane& where) {
+  if (r.x.empty()) return {};
+  const row_search rows{.x = {r.x, r.axis},
+                        .found = {r.y, r.axis},
+                        .indices = {r.indices, r.axis},
+                        .descending = r.descending};
+  if (fits_blocks(rows)) return enqueue_by_blocks(rows, where);
+  if (rows.x.count() > 1 || !r.indices.null()) return enqueue_by_sort(rows, where);
+  return sort_vector(rows.x.view(0), rows.found.view(0), r.descending, where);
 }
 
 /// Sorts values of 4 and 8 bytes together with their keys.

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <limits>
+
 namespace troupe::primitives {
 
 type_rows combined_types() {
@@ -32,6 +34,18 @@ argument_checks& offsets_bound_segments(argument_checks& check, const any_tensor
   return check.rule(offsets.extent(0) >= 1, errc::shape_mismatch, [] {
     return "offsets is empty, but it has one element more than there are segments";
   });
+}
+
+argument_checks& axis_exists(argument_checks& check, std::int64_t axis, int rank) {
+  return check.rule(axis >= -rank && axis < rank, errc::invalid_argument, [&] {
+    return fmt::format("axis must be from {} to {}; it is {}", -rank, rank - 1, axis);
+  });
+}
+
+argument_checks& are_counted(argument_checks& check, std::string_view of, std::int64_t n) {
+  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+  return check.rule(n <= most, errc::size_overflow,
+                    [&] { return fmt::format("{} {} elements, {} is the most", of, n, most); });
 }
 
 }  // namespace troupe::primitives

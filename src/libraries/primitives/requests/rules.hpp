@@ -29,4 +29,10 @@ argument_checks& holds_combination(argument_checks& check, const any_tensor& x,
 /// There is at least one offset: n segments have n + 1.
 argument_checks& offsets_bound_segments(argument_checks& check, const any_tensor& offsets);
 
+/// A tensor of this rank has the axis.
+argument_checks& axis_exists(argument_checks& check, std::int64_t axis, int rank);
+
+/// `n` elements are few enough for a kernel that counts them in 31 bits.
+argument_checks& are_counted(argument_checks& check, std::string_view of, std::int64_t n);
+
 }  // namespace troupe::primitives

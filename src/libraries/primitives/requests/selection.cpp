@@ -2,6 +2,10 @@
 
 #include <troupe/primitives/selection.hpp>
 
+#include <fmt/format.h>
+
+#include <vector>
+
 namespace troupe::primitives {
 namespace {
 
@@ -43,12 +47,31 @@ void partition::describe(description<partition>& d) {
 
 void unique::describe(description<unique>& d) {
   const extent n = d.size("n"), capacity = d.size("capacity");
-  d.about("Drops each element of a vector that equals the one before it.");
+  d.about(
+      "Drops each element of a vector that equals the one before it, or with sort each that equals "
+      "any other.");
   d.reads("x", &unique::x, {n}, "vector");
   d.writes("y", &unique::y, {capacity}, "takes the first element of each run");
   describe_count(d, "takes the number of runs");
-  d.layouts(layout::vector, {&unique::x, &unique::y});
+  d.value("sort", &unique::sort, "as if x were sorted first");
+  d.writes("counts", &unique::counts, {capacity}, "takes the length of each run").optional();
+  d.writes("inverse", &unique::inverse, {n}, "takes which element of y each one of x equals")
+      .optional();
+  d.layouts(layout::vector, {&unique::x, &unique::y, &unique::counts, &unique::inverse});
   d.same_type({&unique::x, &unique::y}, every_type);
+  d.same_type({&unique::counts}, {dtype::i64});
+  d.same_type({&unique::inverse}, {dtype::i64});
+  d.derived(capacity, [](const unique& r, std::vector<std::int64_t>& extents) {
+    if (r.x.rank() == 1) extents.push_back(r.x.extent(0));
+  });
+  d.rule("what is sorted has an order, and fewer than 2^31 elements have an inverse",
+         [](argument_checks& check, const unique& r) {
+           if (!r.sort) return;
+           check.rule(!is_complex(r.x.type()), errc::type_mismatch, [&] {
+             return fmt::format("x is {}, which has no order to sort by", to_string(r.x.type()));
+           });
+           if (!r.inverse.null()) are_counted(check, "x has", r.x.extent(0));
+         });
 }
 
 void run_length::describe(description<run_length>& d) {

@@ -82,6 +82,8 @@ struct vector_place {
         type(of.type()),
         bytes(static_cast<int>(size_of(of.type()))) {}
   [[nodiscard]] __device__ std::byte* at(std::int64_t i) const { return first + i * step; }
+  /// The same from another element on.
+  __device__ void move(std::int64_t elements) { first += elements * bytes; }
 };
 
 /// Reads elements as accumulators: floats as they are, integers as 64 bits, or as ranks for minima
@@ -99,6 +101,7 @@ class number_source<float> {
     if (place_.bytes == 4) return *reinterpret_cast<const float*>(at);
     return widened_bits(place_.type, static_cast<std::uint16_t>(load_bits(at, place_.bytes)));
   }
+  __device__ void move(std::int64_t elements) { place_.move(elements); }
 
  private:
   vector_place place_;
@@ -112,6 +115,7 @@ class number_source<double> {
   [[nodiscard]] __device__ double operator()(std::int64_t i) const {
     return *reinterpret_cast<const double*>(place_.at(i));
   }
+  __device__ void move(std::int64_t elements) { place_.move(elements); }
 
  private:
   vector_place place_;
@@ -139,6 +143,7 @@ class number_source<std::uint64_t> {
         return bits;
     }
   }
+  __device__ void move(std::int64_t elements) { place_.move(elements); }
 
  private:
   vector_place place_;
@@ -175,6 +180,7 @@ class number_sink<float> {
         break;
     }
   }
+  __device__ void move(std::int64_t elements) { place_.move(elements); }
 
  private:
   vector_place place_;
@@ -188,6 +194,7 @@ class number_sink<double> {
   __device__ void store(std::int64_t i, double value) const {
     *reinterpret_cast<double*>(place_.at(i)) = value;
   }
+  __device__ void move(std::int64_t elements) { place_.move(elements); }
 
  private:
   vector_place place_;
@@ -205,6 +212,7 @@ class number_sink<std::uint64_t> {
   __device__ void store(std::int64_t i, std::uint64_t value) const {
     store_bits(place_.at(i), place_.bytes, ranks_ ? order_.bits_of(value) : value);
   }
+  __device__ void move(std::int64_t elements) { place_.move(elements); }
 
  private:
   vector_place place_;

@@ -77,11 +77,11 @@ cudaError_t sort(const radix_sort<Key, Value>& what, Count count, void* temporar
   const auto* const keys = reinterpret_cast<const bits*>(what.keys);
   auto* const sorted_keys = reinterpret_cast<bits*>(what.sorted_keys);
   if constexpr (std::is_same_v<Value, no_value>) {
-    return cub::DeviceRadixSort::SortKeys(temporary, bytes, keys, sorted_keys, count, order,
-                                          stream);
+    return cub::DeviceRadixSort::SortKeys(temporary, bytes, keys, sorted_keys, count, order, 0,
+                                          what.bits, stream);
   } else {
     return cub::DeviceRadixSort::SortPairs(temporary, bytes, keys, sorted_keys, what.values,
-                                           what.sorted_values, count, order, stream);
+                                           what.sorted_values, count, order, 0, what.bits, stream);
   }
 }
 

@@ -26,6 +26,7 @@ struct radix_sort {
   Key* sorted_keys = nullptr;
   Value* sorted_values = nullptr;
   std::int64_t count = 0;
+  int bits = static_cast<int>(sizeof(Key)) * 8;  ///< the lowest ones of keys; others are 0
 
   /// The size of the temporary memory.
   [[nodiscard]] result<std::size_t> temporary_bytes() const;

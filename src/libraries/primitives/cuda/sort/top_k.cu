@@ -1,8 +1,10 @@
 #include "backend/cuda/context/call_frame.hpp"
 #include "libraries/primitives/cuda/kernels/compaction.cuh"
 #include "libraries/primitives/cuda/kernels/grid.cuh"
+#include "libraries/primitives/cuda/kernels/numbers.cuh"
 #include "libraries/primitives/cuda/packing.hpp"
 #include "libraries/primitives/cuda/sort/radix_sort.hpp"
+#include "libraries/primitives/cuda/sort/row_search.hpp"
 #include "libraries/primitives/cuda/sort/top_k.hpp"
 
 #include <algorithm>
@@ -114,8 +116,8 @@ struct at_bound {
 };
 
 __global__ void __launch_bounds__(block_threads)
-    store_indices(const std::uint64_t* from, std::int64_t* to, std::int64_t step, std::int64_t k) {
-  for_each_element(k, [&](std::int64_t i) { to[i * step] = static_cast<std::int64_t>(from[i]); });
+    store_indices(const std::uint64_t* from, vector_place to, std::int64_t k) {
+  for_each_element(k, [&](std::int64_t i) { store_bits(to.at(i), to.bytes, from[i]); });
 }
 
 template <class Key>
@@ -137,6 +139,7 @@ result<void> enqueue_search(const keyed_vector<Key>& x, std::int64_t k, search_s
   return {};
 }
 
+/// Searches one vector.
 template <class Key>
 result<void> enqueue(const primitives::top_k& r, lane& where) {
   const std::int64_t k = r.values.extent(0);
@@ -180,15 +183,29 @@ result<void> enqueue(const primitives::top_k& r, lane& where) {
   TRY(enqueue_copy(elements_at(sorted_keys), r.values, where));
   if (r.indices.null()) return {};
   return launch_over(k, store_indices, where.stream(),
-                     static_cast<const std::uint64_t*>(sort.sorted_values),
-                     r.indices.data<std::int64_t>(), r.indices.stride(0), k);
+                     static_cast<const std::uint64_t*>(sort.sorted_values), vector_place(r.indices),
+                     k);
 }
 
 }  // namespace
 
 result<void> enqueue_top_k(const primitives::top_k& r, lane& where) {
   if (r.values.empty()) return {};
-  return primitives::with_key(r.x.type(), [&]<class Key>(Key) { return enqueue<Key>(r, where); });
+  const row_search rows{.x = {r.x, -1},
+                        .found = {r.values, -1},
+                        .indices = {r.indices, -1},
+                        .descending = !r.smallest};
+  if (fits_blocks(rows)) return enqueue_by_blocks(rows, where);
+  constexpr std::int64_t long_row = 1 << 20;
+  if (rows.x.count() > 1 && rows.x.length < long_row) return enqueue_by_sort(rows, where);
+  primitives::top_k one = r;
+  for (std::int64_t row = 0; row < rows.x.count(); ++row) {
+    one.x = rows.x.view(row);
+    one.values = rows.found.view(row);
+    if (!r.indices.null()) one.indices = rows.indices.view(row);
+    TRY(primitives::with_key(r.x.type(), [&]<class Key>(Key) { return enqueue<Key>(one, where); }));
+  }
+  return {};
 }
 
 }  // namespace troupe::cuda
