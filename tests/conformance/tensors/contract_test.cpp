@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <cstring>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace troupe::conformance {
@@ -13,6 +16,9 @@ namespace {
 using namespace named;
 using tensors::contract;
 using tensors::einsum;
+
+constexpr dtype factor_types[] = {dtype::f32, dtype::f64,  dtype::f16, dtype::bf16,
+                                  dtype::c64, dtype::c128, dtype::i32, dtype::i64};
 
 struct three_lists {
   std::string a, b, d;
@@ -27,8 +33,9 @@ void check_contract(dtype type, const three_lists& l, const sizes& of, addend wi
   auto& a = make(s, type, l.a, of_a != nullptr ? *of_a : of, packed);
   auto& b = make(s, type, l.b, of, packed);
   auto& d = make(s, type, l.d, of, packed);
-  const scalar alpha = with == addend::none ? scalar(1) : factor(type, 1.25, -0.5);
-  const scalar beta = with == addend::none ? scalar(0) : factor(type, -0.75, 0.25);
+  const bool whole = is_integer(type);
+  const scalar alpha = with == addend::none ? scalar(1) : whole ? 3 : factor(type, 1.25, -0.5);
+  const scalar beta = with == addend::none ? scalar(0) : whole ? -2 : factor(type, -0.75, 0.25);
   const test_tensor& c = with == addend::apart ? make(s, type, l.d, of) : d;
   const sums expected =
       scaled(summed({{l.a, &a}, {l.b, &b}}, l.d, of.size(l.d)), alpha, beta, c.values);
@@ -99,7 +106,7 @@ const three_lists cases[] = {
 };
 
 TEST(TensorsContract, IsTheSumOfProductsForEachTypeAndModes) {
-  for (const dtype type : element_types) {
+  for (const dtype type : factor_types) {
     for (const three_lists& one : cases) {
       for (const addend with : addends)
         check_contract(type, one, usual, with, false);
@@ -115,7 +122,7 @@ TEST(TensorsContract, TakesRandomModes) {
     l.d = random_result(random, l.a + l.b);
     const sizes of = random_sizes(random, "abcdeZ");
     const sizes of_a = narrowed(random, of, l.b);
-    check_contract(element_types[random() % std::size(element_types)], l, of, addends[random() % 3],
+    check_contract(factor_types[random() % std::size(factor_types)], l, of, addends[random() % 3],
                    random() % 4 == 0, &of_a);
     if (HasFatalFailure() || HasNonfatalFailure()) return;
   }
@@ -257,6 +264,15 @@ TEST(TensorsContract, RefusesWhatModesCannotSay) {
          "3 lists before the arrow, and there are 2 operands");
   refuse("ik,kj->iz", errc::invalid_argument, "'z' at position 8 is in no operand");
   refuse("ik,kj->ii", errc::invalid_argument, "'i' twice, at positions 7 and 8");
+  refuse("...k,k...j->j", errc::invalid_argument,
+         "the result has no ellipsis, which stands for 1 dimensions");
+  refuse("...ik...,kj->ij", errc::invalid_argument, "'.' at position 5 begins a second ellipsis");
+  refuse("..ik,kj->ij", errc::invalid_argument, "'.' at position 0 is no letter");
+  refuse("ik...l,kj->ij...", errc::shape_mismatch, "a has 3 modes beside an ellipsis, and is [4");
+  refuse("...k,...j->...kj", errc::shape_mismatch,
+         "dimension 0 of the ellipsis is 4 in a and 5 in b");
+  refuse("...k,kj->j...", errc::shape_mismatch, "mode 'j' is 6, and 4 in d");
+  refuse("i...,...j->...", errc::shape_mismatch, "d has 1 modes, \"...\", and is [4, 6]");
   refuse("ikl,kj->ij", errc::shape_mismatch, "a has 3 modes, \"ikl\", and is [4, 5]");
   refuse("ik,kj->i", errc::shape_mismatch, "d has 1 modes, \"i\", and is [4, 6]");
   refuse("ik,jk->ij", errc::shape_mismatch, "mode 'k' is 5 in a and 6 in b");
@@ -304,7 +320,7 @@ void check_einsum(scene& s, dtype type, const std::vector<std::string>& lists,
   modes += "->" + result;
   s.name(modes + " " + std::string(to_string(type)));
   auto& d = make(s, type, result, of);
-  const scalar alpha = factor(type, 0.5, 0.25);
+  const scalar alpha = is_integer(type) ? scalar(-3) : factor(type, 0.5, 0.25);
   const sums expected = scaled(summed(operands, result, of.size(result)), alpha, 0, {});
   s.run(einsum{.modes = modes, .operands = views, .d = d.view, .alpha = alpha});
   const auto count = static_cast<int>(lists.size());
@@ -342,6 +358,74 @@ TEST(TensorsEinsum, IsTheSumOfProductsForEachType) {
   }
 }
 
+// The ellipsis stands for the batch, which is named in the same operation without one.
+TEST(TensorsEinsum, TakesAnEllipsisForDimensionsWithoutNames) {
+  for (const dtype type : element_types) {
+    scene s;
+    auto& a = s.tensor(type, {3, 4, 5}, {20, 5, 1});
+    auto& b = s.tensor(type, {2, 1, 5, 6}, {30, 30, 6, 1});
+    auto& d = s.tensor(type, {2, 3, 6, 4}, {72, 24, 4, 1});
+    const sums expected = summed({{"bik", &a}, {"abkj", &b}}, "abji", {2, 3, 6, 4});
+    s.run(einsum{.modes = "...iZ, ...Zj -> ...ji", .operands = {a.view, b.view}, .d = d.view});
+    expect_sums(s, d, expected, 0);
+    // One of many requests that take modes.
+    auto& most = s.tensor(type, {5, 4, 3}, {12, 1, 4});
+    const sums turned = summed({{"bik", &a}}, "kib", {5, 4, 3});
+    s.run(tensors::permute{.modes = "b...k->k...b", .a = a.view, .d = most.view});
+    expect_sums(s, most, turned, 0);
+  }
+}
+
+// Sums modulo 2^64, or 2^32, which numbers of f64 do not hold.
+TEST(TensorsEinsum, WrapsIntegers) {
+  const auto check = [](auto zero) {
+    using integer = decltype(zero);
+    using bits = std::make_unsigned_t<integer>;
+    constexpr dtype type = dtype_of<integer>;
+    scene s;
+    auto& a = s.tensor(type, {3, 70}, {1, 4});
+    auto& b = s.tensor(type, {70, 5}, {5, 1});
+    auto& c = s.tensor(type, {5}, {1});
+    auto& d = s.tensor(type, {3}, {1});
+    const auto large = [&](test_tensor& t) {
+      std::vector<number> values(t.values.size());
+      for (number& one : values)
+        one =
+            std::ldexp(std::round(s.random(dtype::f64).real() * 0x1p30), sizeof zero == 8 ? 32 : 0);
+      s.fill(t, values);
+    };
+    large(a);
+    large(b);
+    large(c);
+    s.fill(a, [&] {
+      std::vector<number> odd = a.values;
+      for (number& one : odd)
+        one += 1;
+      return odd;
+    }());
+    const integer alpha = static_cast<integer>(-7 - (integer{1} << (sizeof zero * 8 - 4)));
+    const auto at = [](const test_tensor& t, std::size_t i) {
+      return static_cast<bits>(static_cast<integer>(t.values[i].real()));
+    };
+    std::vector<bits> expected(3);
+    for (std::size_t i = 0; i < 3; ++i) {
+      for (std::size_t k = 0; k < 70; ++k) {
+        for (std::size_t j = 0; j < 5; ++j)
+          expected[i] += at(a, i * 70 + k) * at(b, k * 5 + j) * at(c, j);
+      }
+      expected[i] *= static_cast<bits>(alpha);
+    }
+    s.run(einsum{
+        .modes = "ik,kj,j->i", .operands = {a.view, b.view, c.view}, .d = d.view, .alpha = alpha});
+    const auto now = s.bytes_now(d);
+    std::vector<bits> found(3);
+    std::memcpy(found.data(), now.data(), now.size());
+    EXPECT_EQ(found, expected) << s.note();
+  };
+  check(std::int32_t{});
+  check(std::int64_t{});
+}
+
 TEST(TensorsEinsum, TakesRandomModes) {
   std::mt19937_64 random(test_seed());
   for (int i = 0; i < 300; ++i) {
@@ -353,8 +437,11 @@ TEST(TensorsEinsum, TakesRandomModes) {
     }
     scene s;
     const sizes of = random_sizes(random, "abcdeZ");
-    check_einsum(s, element_types[random() % std::size(element_types)], lists,
-                 random_result(random, lists.front() + others), of, narrowed(random, of, others));
+    // i32 would wrap.
+    const dtype type =
+        random() % 8 == 0 ? dtype::i64 : element_types[random() % std::size(element_types)];
+    check_einsum(s, type, lists, random_result(random, lists.front() + others), of,
+                 narrowed(random, of, others));
     if (HasFatalFailure() || HasNonfatalFailure()) return;
   }
 }
@@ -390,6 +477,17 @@ TEST(TensorsEinsum, Refuses) {
                   .operands = {large, large, large, large, large},
                   .d = d.view.as_strided({}, {}).value()},
            errc::unsupported, "281474976710656 elements");
+  auto& many = s.tensor(dtype::i32, {2, 1, 1, 1, 1}, {1, 1, 1, 1, 1});
+  const any_tensor more = many.view.as_strided({2, 2, 2, 2, 2}, {0, 0, 0, 0, 0}).value();
+  const any_tensor one_more = many.view.as_strided({2, 2, 2, 2, 2}, {1, 0, 0, 0, 0}).value();
+  auto& whole = s.tensor(dtype::i32, {2}, {1});
+  s.refuse(
+      einsum{
+          .modes = "abcde,fghij->a", .operands = {more, one_more}, .d = whole.view, .alpha = 0.5},
+      errc::invalid_argument, "alpha is 0.5, it must be a 32-bit integer where d is i32");
+  auto& d8 = s.tensor(dtype::i32, {2, 2, 2, 2, 2, 2, 2, 2}, {128, 64, 32, 16, 8, 4, 2, 1});
+  s.refuse(contract{.modes = "abcde,efghi->abcdfghi", .a = more, .b = one_more, .d = d8.view},
+           errc::unsupported, "multiplies integers over more than 8 modes");
 }
 
 }  // namespace
