@@ -11,7 +11,7 @@
 namespace troupe::sparse {
 namespace {
 
-/// What follows the fields of the matrix that is made.
+/// The fields behind the matrix that is made.
 template <class R>
 void describe_count(description<R>& d) {
   d.writes("nnz", &R::nnz, {1}, "takes the number of elements").optional();
