@@ -162,6 +162,7 @@ void add_array_view(nb::module_& m);
 void add_python_operation(nb::module_& m);
 void add_python_calls(nb::module_& m);
 void add_profile(nb::module_& m);
+void add_matrix_market(nb::module_& m);
 
 /// True in a process that imports operations for workers, where no device can be.
 [[nodiscard]] bool is_fork_server() noexcept;

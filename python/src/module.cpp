@@ -24,4 +24,5 @@ NB_MODULE(_core, m) {
   add_python_operation(m);
   add_python_calls(m);
   add_profile(m);
+  add_matrix_market(m);
 }

@@ -29,6 +29,25 @@ BROADCAST = [
 ]  # fmt: skip
 
 
+ELLIPSES = [
+    ("...ij,...jk->...ik", (2, 3, 4, 5), (3, 5, 6)), ("...ij,jk", (2, 1, 4, 5), (5, 6)),
+    ("...ij,...jk->ik...", (2, 1, 4, 5), (3, 5, 6)), ("...", (3, 4)), ("i...->...", (3, 4, 2)),
+    ("...,...", (3, 1), (2,)), ("i...,i...->...", (3, 4), (3, 2, 4)), ("...ii->...i", (2, 3, 3)),
+    ("...a,A...", (2, 3), (4, 2)), ("i...j,jk->ik", (3, 4), (4, 5)), ("...i,...i->...", (3,), (3,)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["f8", "i4", "i8"])
+@pytest.mark.parametrize("equation", ELLIPSES, ids=lambda e: e[0])
+def test_an_ellipsis_and_integers(gpu, rng, equation, dtype):
+    modes, *shapes = equation
+    arrays = [rng.integers(-(2**31), 2**31, shape).astype(dtype) for shape in shapes]
+    expected = np.einsum(modes, *arrays)
+    y = gpu.einsum(modes, *(gpu.tensor(one) for one in arrays)).result()
+    assert (y.shape, y.numpy().dtype) == (expected.shape, dtype)
+    np.testing.assert_allclose(y.numpy(), expected, rtol=0 if dtype[0] == "i" else 1e-13)
+
+
 @pytest.mark.parametrize("equation", BROADCAST, ids=lambda e: e[0])
 def test_extents_of_one_are_repeated(gpu, rng, equation):
     modes, *shapes = equation
@@ -73,6 +92,16 @@ def test_refusals(gpu):
         gpu.einsum("ij,jk->ik", a, gpu.zeros((2, 4))).result()
     with pytest.raises(troupe.ShapeMismatch, match="i"):
         gpu.einsum("ii->", gpu.zeros((3, 4))).result()
+    with pytest.raises(
+        troupe.InvalidArgument, match="the result has no ellipsis, which stands for 1"
+    ):
+        gpu.einsum("...i->i", a).result()
+    with pytest.raises(troupe.ShapeMismatch, match=r"dimension 0 of the ellipsis is 2 in operands"):
+        gpu.einsum("...i,...j", a, gpu.zeros((3, 4))).result()
+    with pytest.raises(troupe.ShapeMismatch, match="has 3 modes beside an ellipsis"):
+        gpu.einsum("i...jk", a).result()
+    with pytest.raises(troupe.InvalidArgument, match="a 64-bit integer where d is i64"):
+        gpu.einsum("ij->i", gpu.zeros((2, 3), "i64"), alpha=0.5).result()
     with pytest.raises(TypeError, match="at least one operand"):
         gpu.einsum("->")
 

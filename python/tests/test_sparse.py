@@ -157,3 +157,42 @@ def test_a_zero_on_the_diagonal_is_named(gpu, format, stored):
     m = sparse.SparseMatrix(gpu, "csr", (5, 5), m.indices, gpu.tensor(values), offsets=m.offsets)
     with pytest.raises(troupe.Numerical, match="row 3 is zero"):
         m.converted(format).spsv(gpu.tensor(np.ones(5))).result()
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("format", ["csr", "csc", "coo"])
+def test_sums_parts_and_transposes(gpu, rng, dtype, format):
+    dense = drawn(rng, (12, 9), dtype), drawn(rng, (12, 9), dtype)
+    a, b = (sparse.from_dense(gpu, gpu.tensor(one), format) for one in dense)
+    made = a.add(b, 2, -0.5)
+    assert made.format == format
+    made.validate().result()
+    near(made.dense().numpy(), 2 * dense[0] - dense[1] / 2, dtype)
+    np.testing.assert_array_equal(a.transpose().dense().numpy(), dense[0].T)
+    np.testing.assert_array_equal(a.transpose().transpose().dense().numpy(), dense[0])
+    for part in (slice(2, 7), (slice(3, None), slice(-4, -1)), (slice(None), slice(0, 0))):
+        np.testing.assert_array_equal(a[part].dense().numpy(), dense[0][part])
+    for part in (3, slice(0, 8, 2), (slice(1), 2)):
+        with pytest.raises(TypeError, match="has parts"):
+            a[part]
+    with pytest.raises(troupe.ShapeMismatch, match=r"b is \[9, 12\], but a is \[12, 9\]"):
+        a.add(b.transpose())
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c16"])
+def test_matrix_market(gpu, rng, tmp_path, dtype):
+    dense = drawn(rng, (7, 5), dtype)
+    file = tmp_path / "a.mtx"
+    sparse.from_dense(gpu, gpu.tensor(dense), "csc").write_matrix_market(file)
+    a = sparse.read_matrix_market(gpu, file, dtype)
+    a.validate().result()
+    assert (a.format, a.shape) == ("csr", (7, 5))
+    np.testing.assert_array_equal(a.dense().numpy(), dense)
+    file.write_text("%%MatrixMarket matrix coordinate real symmetric\n2 2 1\n2 1 3\n")
+    both = sparse.read_matrix_market(gpu, str(file), "f4", "i64").dense().numpy()
+    np.testing.assert_array_equal(both, [[0, 3], [3, 0]])
+    file.write_text("%%MatrixMarket matrix coordinate real general\n2 2 1\n3 1 3\n")
+    with pytest.raises(troupe.InvalidArgument, match="line 3"):
+        sparse.read_matrix_market(gpu, file)
+    with pytest.raises(troupe.InvalidArgument, match="cannot be opened"):
+        sparse.read_matrix_market(gpu, tmp_path / "none.mtx")

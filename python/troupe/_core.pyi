@@ -671,3 +671,16 @@ def _threads_at_fork() -> list[int]: ...
 def _run_worker(
     when_started: Callable[[int], str], output: int, shown: int, where: int
 ) -> NoReturn: ...
+def read_matrix_market(
+    device: Device, file: str, values: Any, indices: Any, /
+) -> tuple[int, int, Tensor, Tensor, Tensor]: ...
+def write_matrix_market(
+    file: str,
+    rows: int,
+    columns: int,
+    is_complex: bool,
+    row_indices: Any,
+    column_indices: Any,
+    values: Any,
+    /,
+) -> None: ...

@@ -2917,6 +2917,41 @@ class Solver(Library):
         """Inverts triangular matrices: inverse = a⁻¹."""
 
 class Sparse(Library):
+    def add(
+        self,
+        a_indices: TensorLike,
+        a_values: TensorLike,
+        b_indices: TensorLike,
+        b_values: TensorLike,
+        c_indices: TensorLike | None = ...,
+        c_values: TensorLike | None = ...,
+        *,
+        a_format: Literal['csr', 'csc', 'coo', 'bsr', 'blocked_ell', 'sliced_ell'] = ...,
+        a_rows: int = ...,
+        a_columns: int = ...,
+        a_slice_rows: int = ...,
+        a_offsets: TensorLike | None = ...,
+        a_row_indices: TensorLike | None = ...,
+        b_format: Literal['csr', 'csc', 'coo', 'bsr', 'blocked_ell', 'sliced_ell'] = ...,
+        b_rows: int = ...,
+        b_columns: int = ...,
+        b_slice_rows: int = ...,
+        b_offsets: TensorLike | None = ...,
+        b_row_indices: TensorLike | None = ...,
+        c_format: Literal['csr', 'csc', 'coo', 'bsr', 'blocked_ell', 'sliced_ell'] = ...,
+        c_rows: int = ...,
+        c_columns: int = ...,
+        c_slice_rows: int = ...,
+        c_offsets: TensorLike | None = ...,
+        c_row_indices: TensorLike | None = ...,
+        alpha: complex = ...,
+        beta: complex = ...,
+        nnz: TensorLike | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[int]:
+        """Adds two sparse matrices: c = alpha · a + beta · b."""
     def axpby(
         self,
         indices: TensorLike,
@@ -3028,6 +3063,33 @@ class Sparse(Library):
         quarantine: bool = ...,
     ) -> Future[Tensor]:
         """The elements of a dense product that a sparse matrix has: c = alpha · (a · b) ∘ pattern of c + beta · c."""
+    def slice(
+        self,
+        a_indices: TensorLike,
+        a_values: TensorLike,
+        b_indices: TensorLike | None = ...,
+        b_values: TensorLike | None = ...,
+        *,
+        a_format: Literal['csr', 'csc', 'coo', 'bsr', 'blocked_ell', 'sliced_ell'] = ...,
+        a_rows: int = ...,
+        a_columns: int = ...,
+        a_slice_rows: int = ...,
+        a_offsets: TensorLike | None = ...,
+        a_row_indices: TensorLike | None = ...,
+        b_format: Literal['csr', 'csc', 'coo', 'bsr', 'blocked_ell', 'sliced_ell'] = ...,
+        b_rows: int = ...,
+        b_columns: int = ...,
+        b_slice_rows: int = ...,
+        b_offsets: TensorLike | None = ...,
+        b_row_indices: TensorLike | None = ...,
+        nnz: TensorLike | None = ...,
+        first_row: int = ...,
+        first_column: int = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[int]:
+        """Takes a part of a sparse matrix."""
     def spgemm(
         self,
         a_indices: TensorLike,

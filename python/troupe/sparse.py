@@ -2,6 +2,9 @@
 
 a = sparse.from_scipy(gpu, scipy.sparse.random(1000, 1000, 0.01, "csr"))
 y = a.spmv(x)                                    # or: gpu.sparse.spmv(**a.as_("a"), x=x)
+c = a.add(a.transpose(), beta=-1)                # alpha · a + beta · b
+top = a[:100]                                    # or: a[:100, 20:30]
+a.write_matrix_market("a.mtx")                   # read_matrix_market(gpu, "a.mtx")
 b = sparse.from_dense(gpu, dense)                # what is not zero, in csr
 again = b.scipy()
 """
@@ -9,8 +12,11 @@ again = b.scipy()
 from __future__ import annotations
 
 import dataclasses
+import math
+import os
 from typing import TYPE_CHECKING, Any
 
+from . import _core
 from ._core import Device, Future, Tensor
 
 if TYPE_CHECKING:
@@ -66,9 +72,36 @@ class SparseMatrix:
         pair = self.as_("a") | b.as_("b")
         count = self.device.sparse.spgemm_size(**pair).result()
         shape = (self.shape[0], b.shape[1])
-        made = _room(self.device, self.format, shape, count, self.values.dtype, self.indices.dtype)
+        made = self._room(self.format, shape, count)
         self.device.sparse.spgemm(**pair, **made.as_("c"), alpha=alpha).result()
         return made
+
+    def add(self, b: SparseMatrix, alpha: complex = 1, beta: complex = 1) -> SparseMatrix:
+        """alpha · self + beta · b, in csr, or in csc or coo if self is. Waits."""
+        room = self._room(self._made_format(), self.shape, self._stored() + b._stored())
+        pair = self.as_("a") | b.as_("b") | room.as_("c")
+        return room.first(self.device.sparse.add(**pair, alpha=alpha, beta=beta).result())
+
+    def transpose(self) -> SparseMatrix:
+        """The transposed matrix: of csr the same tensors as csc, and the reverse. Others are
+        converted to csr first, which waits."""
+        if self.format not in ("csr", "csc"):
+            return self.converted("csr").transpose()
+        other = "csc" if self.format == "csr" else "csr"
+        return dataclasses.replace(self, format=other, shape=self.shape[::-1])
+
+    def __getitem__(self, part: slice | tuple[slice, slice]) -> SparseMatrix:
+        """A copy of some rows, or of some rows and columns, a[2:7] or a[2:7, :3], in csr, or in csc
+        or coo if self is. Slices have no steps. Waits."""
+        both = part if isinstance(part, tuple) else (part, slice(None))
+        if len(both) != 2 or not all(isinstance(one, slice) and one.step is None for one in both):
+            raise TypeError(f"a SparseMatrix has parts a[2:7] and a[2:7, :3], but not a[{part!r}]")
+        spans = [range(size)[one] for one, size in zip(both, self.shape, strict=True)]
+        shape = (len(spans[0]), len(spans[1]))
+        room = self._room(self._made_format(), shape, self._stored())
+        first = {"first_row": spans[0].start, "first_column": spans[1].start}
+        pair = self.as_("a") | room.as_("b")
+        return room.first(self.device.sparse.slice(**pair, **first).result())
 
     def __matmul__(self, other: object) -> Any:
         raise TypeError(
@@ -88,10 +121,7 @@ class SparseMatrix:
 
     def converted(self, format: str) -> SparseMatrix:
         """The matrix in csr, csc or coo, with its elements in order. Waits."""
-        count = 1
-        for extent in self.values.shape:
-            count *= extent
-        room = _room(self.device, format, self.shape, count, self.values.dtype, self.indices.dtype)
+        room = self._room(format, self.shape, self._stored())
         return room.first(self.device.sparse.convert(**self.as_("a"), **room.as_("b")).result())
 
     def first(self, count: int) -> SparseMatrix:
@@ -100,6 +130,29 @@ class SparseMatrix:
         return dataclasses.replace(
             self, row_indices=rows, indices=self.indices[:count], values=self.values[:count]
         )
+
+    def write_matrix_market(self, file: str | os.PathLike[str]) -> None:
+        """Writes the matrix to a Matrix Market file, as coordinates with all digits. Waits."""
+        coo = self if self.format == "coo" else self.converted("coo")
+        assert coo.row_indices is not None
+        values = coo.values.numpy()
+        _core.write_matrix_market(
+            os.fspath(file),
+            *self.shape,
+            values.dtype.kind == "c",
+            coo.row_indices.numpy().astype("i8"),
+            coo.indices.numpy().astype("i8"),
+            values.astype("c16"),
+        )
+
+    def _stored(self) -> int:
+        return math.prod(self.values.shape)
+
+    def _made_format(self) -> str:
+        return self.format if self.format in ("csr", "csc", "coo") else "csr"
+
+    def _room(self, format: str, shape: tuple[int, int], count: int) -> SparseMatrix:
+        return _room(self.device, format, shape, count, self.values.dtype, self.indices.dtype)
 
     def scipy(self) -> Any:
         """The matrix as a scipy.sparse array of the host, in csr, csc or coo. Waits."""
@@ -136,6 +189,18 @@ def from_scipy(device: Device, matrix: Any, dtype: Any = None) -> SparseMatrix:
         device.tensor(values),
         offsets=device.tensor(matrix.indptr),
     )
+
+
+def read_matrix_market(
+    device: Device, file: str | os.PathLike[str], dtype: Any = "f64", index: Any = "i32"
+) -> SparseMatrix:
+    """The matrix of a Matrix Market file, in csr: coordinate or array; real, integer, complex or
+    pattern, whose values are 1; general, symmetric, skew-symmetric or Hermitian, which gets both
+    triangles. `dtype` and `index`: the types of values and indices. Waits. `InvalidArgument` for an
+    invalid file, with the line."""
+    made = _core.read_matrix_market(device, os.fspath(file), dtype, index)
+    rows, columns, offsets, indices, values = made
+    return SparseMatrix(device, "csr", (rows, columns), indices, values, offsets=offsets)
 
 
 def from_dense(

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace troupe {
 namespace {
@@ -138,15 +137,18 @@ bool checker::factor(std::size_t i) {
                   fmt::format("{} must be real because {} is {}; it is {}", name(i), name(of),
                               to_string(type), value(i)));
   }
-  if (type != dtype::i32) return true;
-  using limits = std::numeric_limits<std::int32_t>;
+  if (type != dtype::i32 && type != dtype::i64) return true;
+  const int bits = type == dtype::i32 ? 32 : 64;
   const double number = v.as<double>();
-  if (number >= limits::min() && number <= limits::max() && std::trunc(number) == number) {
-    return true;
-  }
+  const double bound = std::ldexp(1.0, bits - 1);
+  const bool is_whole = v.what() == scalar::kind::integer || std::trunc(number) == number;
+  // Near 2^63 an integer may become the bound when it is rounded.
+  const bool in_range =
+      (number >= -bound && number < bound) || (bits == 64 && v.what() == scalar::kind::integer);
+  if (is_whole && in_range) return true;
   return refuse(errc::invalid_argument,
-                fmt::format("{} is {}, it must be a 32-bit integer where {} is i32", name(i),
-                            value(i), name(of)));
+                fmt::format("{} is {}, it must be a {}-bit integer where {} is {}", name(i),
+                            value(i), bits, name(of), to_string(type)));
 }
 
 }  // namespace troupe

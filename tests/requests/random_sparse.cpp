@@ -60,6 +60,23 @@ class sparse_drawing {
       draw(r.a);
     } while (r.a.rows != rows || r.a.columns != columns);
   }
+  void fill(sparse::slice& r) {
+    draw(r.b, sparse_format::coo);
+    do {
+      draw(r.a);
+    } while (r.a.rows < r.b.rows || r.a.columns < r.b.columns);
+    r.first_row = from(0, r.a.rows - r.b.rows);
+    r.first_column = from(0, r.a.columns - r.b.columns);
+  }
+  void fill(sparse::add& r) {
+    draw(r.c, sparse_format::coo);
+    for (sparse_matrix* const one : {&r.a, &r.b}) {
+      do {
+        draw(*one);
+      } while (one->rows != r.c.rows || one->columns != r.c.columns);
+    }
+    make_real(r.alpha, r.beta);
+  }
   void fill(sparse::spsv& r) {
     draw_triangle(r);
     r.b = view(type_, {r.a.rows});
@@ -180,9 +197,9 @@ class sparse_drawing {
 bool draw_sparse(const request_type& type, void* request, std::mt19937_64& random,
                  const view_source& views) {
   return drawn_by<sparse_drawing, sparse::spmv, sparse::spmm, sparse::sddmm, sparse::validate,
-                  sparse::to_dense, sparse::from_dense, sparse::convert, sparse::spsv, sparse::spsm,
-                  sparse::spgemm, sparse::spgemm_size, sparse::structured_compress>(type, request,
-                                                                                    random, views);
+                  sparse::to_dense, sparse::from_dense, sparse::convert, sparse::slice, sparse::add,
+                  sparse::spsv, sparse::spsm, sparse::spgemm, sparse::spgemm_size,
+                  sparse::structured_compress>(type, request, random, views);
 }
 
 }  // namespace troupe::testing_requests

@@ -3,8 +3,8 @@
 #include <troupe/request/request.hpp>
 #include <troupe/sparse/matrix.hpp>
 
-/// Conversions between dense and sparse matrices and between formats. Values are copied
-/// and have one type: f64, f32, f16, bf16, c128 or c64; indices of two matrices may have two types.
+/// Conversions between dense and sparse matrices and between formats, parts and sums. Values
+/// have one type: f64, f32, f16, bf16, c128 or c64; indices of two matrices may have two types.
 ///
 /// A resulting matrix is csr, csc or coo. Its elements are in order: rows ascend (for csc columns),
 /// and within a row the columns (for csc the rows). The number of elements is known only once the
@@ -59,6 +59,43 @@ struct TROUPE_EXPORT convert {
   any_tensor nnz{};
 
   static void describe(description<convert>& d);
+};
+
+/// b = the part of a that begins at [first_row, first_column] and has b's rows and columns, in any
+/// format that `convert` makes.
+///
+/// The rest is as in `convert`.
+struct TROUPE_EXPORT slice {
+  static constexpr std::string_view name = "sparse.slice";
+  using reply = std::int64_t;
+
+  sparse_matrix a{};
+  written_sparse_matrix b{};
+  std::int64_t first_row = 0;
+  std::int64_t first_column = 0;
+  any_tensor nnz{};
+
+  static void describe(description<slice>& d);
+};
+
+/// c = alpha · a + beta · b. c has an element wherever a or b has one, once, even if the sum is
+/// zero: duplicate elements are added up, those of a first. There are at most as many as a and b
+/// have together.
+///
+/// a and b have any formats. f16 and bf16 are added up in f32 and rounded once. Values of a matrix
+/// whose factor is 0 are not read. rows · columns is less than 2^63.
+struct TROUPE_EXPORT add {
+  static constexpr std::string_view name = "sparse.add";
+  using reply = std::int64_t;
+
+  sparse_matrix a{};
+  sparse_matrix b{};
+  written_sparse_matrix c{};
+  scalar alpha = 1;
+  scalar beta = 1;
+  any_tensor nnz{};
+
+  static void describe(description<add>& d);
 };
 
 }  // namespace troupe::sparse

@@ -12,7 +12,9 @@
 /// A dimension's name is its *mode*, a letter a–z or A–Z. A list of modes names the dimensions of a
 /// tensor, outermost first; spaces are skipped. `"ik,kj->ij"` has a list for each operand and one
 /// for the result. A mode that the result lacks is summed over. One that an operand has twice means
-/// its diagonal. Extent 1 is repeated where another operand has more, as in NumPy.
+/// its diagonal. Extent 1 is repeated where another operand has more, as in NumPy. An ellipsis
+/// stands for the dimensions of an operand that have no name, `"...ik,...kj->...ij"`: those of
+/// operands are aligned at the last one, and the result has all of them.
 namespace troupe::tensors {
 
 /// Contracts two tensors: d = alpha · Σ a · b + beta · c.
@@ -26,9 +28,10 @@ namespace troupe::tensors {
 ///
 /// Types: f32 f64 f16 bf16 c64 c128, one for all tensors. f16 and bf16 are multiplied and added in
 /// f32, the others in their own type. On CUDA, sums before the product are rounded to the type of
-/// the operands.
+/// the operands. Or i32 i64, which wrap, with whole numbers as factors: no library multiplies
+/// these, so each product takes a step of `elementwise::rows`.
 /// \errors `invalid_argument` for modes, with their position; `shape_mismatch`, naming the mode and
-/// both extents; `type_mismatch`, `aliasing`
+/// both extents; `type_mismatch`, `aliasing`; `unsupported` for integers with more than eight modes
 struct TROUPE_EXPORT contract {
   static constexpr std::string_view name = "tensors.contract";
   using reply = void;

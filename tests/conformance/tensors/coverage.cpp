@@ -7,7 +7,8 @@ using enum dtype;
 
 const must_cover tensors("tensors",
                          {
-                             {"contract einsum reduce permute unary binary trinary",
+                             {"contract einsum", {f32, f64, f16, bf16, c64, c128, i32, i64}},
+                             {"reduce permute unary binary trinary",
                               {f32, f64, f16, bf16, c64, c128}},
                              {"contract_blocks", {f32, f64, c64, c128}},
                          },

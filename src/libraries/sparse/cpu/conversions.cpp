@@ -136,24 +136,79 @@ void sort(std::vector<found_element>& elements, std::int64_t majors, std::int64_
   sort_by(&found_element::major, majors, elements, other);
 }
 
-result<std::int64_t> run_convert(const sparse::convert& r, lane_context&) {
-  if (auto good = check_pattern(r.a, sparse::pattern_claim::places); !good)
-    return std::move(good).error();
-  const sparse::pattern p = sparse::pattern_of(r.a);
-  writer to(r.b);
-  std::vector<found_element> elements;
-  elements.reserve(static_cast<std::size_t>(r.a.stored()));
-  for (std::int64_t e = 0; e < r.a.stored(); ++e) {
+/// Adds the elements of `a` that are in `to`, which begins at [first_row, first_column] of it, with
+/// numbers from `number` on. \errors `invalid_argument`
+result<void> find_elements(const sparse_matrix& a, std::int64_t first_row,
+                           std::int64_t first_column, const sparse_matrix& to, std::int64_t number,
+                           std::vector<found_element>& elements) {
+  if (auto good = check_pattern(a, sparse::pattern_claim::places); !good) return good;
+  const sparse::pattern p = sparse::pattern_of(a);
+  const bool by_columns = to.format == sparse_format::csc;
+  elements.reserve(elements.size() + static_cast<std::size_t>(a.stored()));
+  for (std::int64_t e = 0; e < a.stored(); ++e) {
     const sparse::element_place at = p.place_of(e);
     if (at.what != sparse::element_place::kind::element) continue;
-    elements.push_back({.major = to.by_columns() ? at.column : at.row,
-                        .minor = to.by_columns() ? at.row : at.column,
-                        .from = e});
+    const std::int64_t row = at.row - first_row;
+    const std::int64_t column = at.column - first_column;
+    if (row < 0 || row >= to.rows || column < 0 || column >= to.columns) continue;
+    elements.push_back({.major = by_columns ? column : row,
+                        .minor = by_columns ? row : column,
+                        .from = number + e});
   }
-  sort(elements, to.majors(), to.by_columns() ? r.b.rows : r.b.columns);
-  const std::int64_t bytes = size_of(r.a.values.type());
+  return {};
+}
+
+result<std::int64_t> take_part(const sparse_matrix& a, std::int64_t first_row,
+                               std::int64_t first_column, const sparse_matrix& made,
+                               const any_tensor& nnz) {
+  std::vector<found_element> elements;
+  if (auto found = find_elements(a, first_row, first_column, made, 0, elements); !found)
+    return std::move(found).error();
+  writer to(made);
+  sort(elements, to.majors(), to.by_columns() ? made.rows : made.columns);
+  const std::int64_t bytes = size_of(a.values.type());
   for (const found_element& e : elements)
-    to.add(e.major, e.minor, r.a.values.address() + e.from * bytes);
+    to.add(e.major, e.minor, a.values.address() + e.from * bytes);
+  return to.finish(nnz);
+}
+
+result<std::int64_t> run_convert(const sparse::convert& r, lane_context&) {
+  return take_part(r.a, 0, 0, r.b, r.nnz);
+}
+
+result<std::int64_t> run_slice(const sparse::slice& r, lane_context&) {
+  return take_part(r.a, r.first_row, r.first_column, r.b, r.nnz);
+}
+
+result<std::int64_t> run_add(const sparse::add& r, lane_context&) {
+  const std::int64_t of_a = r.a.stored();
+  std::vector<found_element> elements;
+  if (auto found = find_elements(r.a, 0, 0, r.c, 0, elements); !found)
+    return std::move(found).error();
+  if (auto found = find_elements(r.b, 0, 0, r.c, of_a, elements); !found)
+    return std::move(found).error();
+  writer to(r.c);
+  sort(elements, to.majors(), to.by_columns() ? r.c.rows : r.c.columns);
+  with_value(r.c.values.type(), [&]<class T>(T) {
+    using work = working_type<T>;
+    const T* const a = r.a.values.template data<T>();
+    const T* const b = r.b.values.template data<T>();
+    const work alpha = r.alpha.as<work>();
+    const work beta = r.beta.as<work>();
+    for (auto e = elements.begin(); e != elements.end();) {
+      const auto [major, minor, first] = *e;
+      work sum{};
+      for (; e != elements.end() && e->major == major && e->minor == minor; ++e) {
+        if (e->from < of_a) {
+          if (alpha != work{}) sum += times(alpha, widened(a[e->from]));
+        } else if (beta != work{}) {
+          sum += times(beta, widened(b[e->from - of_a]));
+        }
+      }
+      const T rounded = elementwise::narrowed<T>(sum);
+      to.add(major, minor, reinterpret_cast<const std::byte*>(&rounded));
+    }
+  });
   return to.finish(r.nnz);
 }
 
@@ -161,6 +216,8 @@ const plugin_operations conversions_operations([](operation_table& table) {
   table.add<sparse::from_dense>(run_from_dense, effort::by_size);
   table.add<sparse::to_dense>(run_to_dense, effort::by_size);
   table.add<sparse::convert>(run_convert, effort::by_size);
+  table.add<sparse::slice>(run_slice, effort::by_size);
+  table.add<sparse::add>(run_add, effort::by_size);
 });
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "libraries/sparse/cuda/kernels/dense.cuh"
 #include "libraries/sparse/cuda/kernels/grid.cuh"
 #include "libraries/sparse/cuda/kernels/made_matrix.cuh"
+#include "libraries/sparse/cuda/kernels/places.cuh"
 #include "libraries/sparse/cuda/kernels/report.cuh"
 #include "libraries/sparse/cuda/kernels/values.cuh"
 
@@ -128,51 +129,6 @@ result<void> run_to_dense(const sparse::to_dense& r, lane& where, late_failure f
 
 // Between formats: elements are sorted by their places. -------------------------------------------
 
-/// The order of elements by position. Padding and elements without a position come last.
-struct place_order {
-  std::int64_t majors;
-  std::int64_t minors;
-  bool by_columns;
-
-  explicit place_order(const sparse_matrix& to)
-      : majors(to.format == sparse_format::csc ? to.columns : to.rows),
-        minors(to.format == sparse_format::csc ? to.rows : to.columns),
-        by_columns(to.format == sparse_format::csc) {}
-  [[nodiscard]] __host__ __device__ std::uint64_t last() const {
-    return static_cast<std::uint64_t>(majors) * static_cast<std::uint64_t>(minors);
-  }
-};
-
-template <class Number>
-__global__ void make_keys(sparse::pattern p, std::int64_t stored, place_order order,
-                          std::uint64_t* keys, Number* numbers) {
-  const std::int64_t e = thread_number();
-  if (e >= stored) return;
-  const sparse::element_place place = p.place_of(e);
-  const std::int64_t major = order.by_columns ? place.column : place.row;
-  const std::int64_t minor = order.by_columns ? place.row : place.column;
-  keys[e] = place.what == sparse::element_place::kind::element
-                ? static_cast<std::uint64_t>(major * order.minors + minor)
-                : order.last();
-  numbers[e] = static_cast<Number>(e);
-}
-
-/// The number of sorted keys that are less than `key`.
-__device__ std::int64_t count_below(const std::uint64_t* keys, std::int64_t count,
-                                    std::uint64_t key) {
-  std::int64_t low = 0;
-  std::int64_t high = count;
-  while (low < high) {
-    const std::int64_t middle = low + (high - low) / 2;
-    if (keys[middle] < key) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low;
-}
-
 __global__ void begin_majors(const std::uint64_t* keys, std::int64_t count, place_order order,
                              made_offsets to) {
   const std::int64_t i = thread_number();
@@ -197,9 +153,16 @@ __global__ void answer_converted(const std::uint64_t* keys, std::int64_t count, 
   answer_number(count_below(keys, count, order.last()), capacity, nnz, reply, failure);
 }
 
+/// A matrix that is made of a part of another.
+struct part {
+  const sparse_matrix& a;
+  const sparse_matrix& b;
+  const any_tensor& nnz;
+  first_place first{};
+};
+
 template <class Number, class D>
-result<void> convert_as(const sparse::convert& r, lane& where, std::int64_t* reply,
-                        late_failure failure) {
+result<void> take_part_as(const part& r, lane& where, std::int64_t* reply, late_failure failure) {
   const cudaStream_t stream = where.stream();
   const std::int64_t stored = r.a.stored();
   const place_order order(r.b);
@@ -224,8 +187,8 @@ result<void> convert_as(const sparse::convert& r, lane& where, std::int64_t* rep
   TRY(c.begin());
   constexpr auto claim = sparse::pattern_claim::places;
   TRY(enqueue_pattern_check(r.a, claim, first_fault, stream));
-  TRY(launch_over(stored, make_keys<Number>, stream, sparse::pattern_of(r.a), stored, order, keys,
-                  numbers));
+  TRY(launch_over(stored, make_keys<Number>, stream, sparse::pattern_of(r.a), stored, order,
+                  r.first, 0, keys, numbers));
   if (sorts) TRY(sort(c.shared(), bytes));
   const auto& sorted_keys = sorts ? ordered_keys : keys;
   const auto& sorted_numbers = sorts ? ordered_numbers : numbers;
@@ -239,29 +202,115 @@ result<void> convert_as(const sparse::convert& r, lane& where, std::int64_t* rep
                 address_of_count(r.nnz), reply, pattern_report(r.a, claim, first_fault), failure);
 }
 
-result<void> run_convert(const sparse::convert& r, lane& where, std::int64_t* reply,
-                         late_failure failure) {
-  const auto convert = [&]<class Number>(Number) -> result<void> {
+result<void> take_part(const part& r, lane& where, std::int64_t* reply, late_failure failure) {
+  const auto take = [&]<class Number>(Number) -> result<void> {
     // Moves values by their width.
     switch (size_of(r.a.values.type())) {
       case 2:
-        return convert_as<Number, std::uint16_t>(r, where, reply, failure);
+        return take_part_as<Number, std::uint16_t>(r, where, reply, failure);
       case 4:
-        return convert_as<Number, std::uint32_t>(r, where, reply, failure);
+        return take_part_as<Number, std::uint32_t>(r, where, reply, failure);
       case 8:
-        return convert_as<Number, std::uint64_t>(r, where, reply, failure);
+        return take_part_as<Number, std::uint64_t>(r, where, reply, failure);
       default:
-        return convert_as<Number, complex_value<double>>(r, where, reply, failure);
+        return take_part_as<Number, complex_value<double>>(r, where, reply, failure);
     }
   };
-  if (r.a.stored() <= std::numeric_limits<std::uint32_t>::max()) return convert(std::uint32_t{});
-  return convert(std::uint64_t{});
+  if (r.a.stored() <= std::numeric_limits<std::uint32_t>::max()) return take(std::uint32_t{});
+  return take(std::uint64_t{});
+}
+
+result<void> run_convert(const sparse::convert& r, lane& where, std::int64_t* reply,
+                         late_failure failure) {
+  return take_part({.a = r.a, .b = r.b, .nnz = r.nnz}, where, reply, failure);
+}
+result<void> run_slice(const sparse::slice& r, lane& where, std::int64_t* reply,
+                       late_failure failure) {
+  return take_part(
+      {.a = r.a, .b = r.b, .nnz = r.nnz, .first = {.row = r.first_row, .column = r.first_column}},
+      where, reply, failure);
+}
+
+// Sums: elements of both are sorted by their places, and those of one place are added up. ---------
+
+template <class D>
+result<void> add_as(const sparse::add& r, lane& where, std::int64_t* reply, late_failure failure) {
+  using working = work_of<D>;
+  const cudaStream_t stream = where.stream();
+  const std::int64_t of_a = r.a.stored();
+  const std::int64_t stored = of_a + r.b.stored();
+  const place_order order(r.c);
+  const int bits = std::bit_width(order.last());
+  call_frame c(where);
+  const auto faults = c.array<unsigned long long>(2);
+  const auto keys = c.array<std::uint64_t>(stored);
+  const auto numbers = c.array<std::uint64_t>(stored);
+  const auto ordered_keys = c.array<std::uint64_t>(stored);
+  const auto ordered_numbers = c.array<std::uint64_t>(stored);
+  const auto places = c.array<std::int64_t>(stored);
+  const auto sort = [&](void* memory, std::size_t& bytes) {
+    return check(cub::DeviceRadixSort::SortPairs(memory, bytes, keys.get(), ordered_keys.get(),
+                                                 numbers.get(), ordered_numbers.get(), stored, 0,
+                                                 bits, stream),
+                 "cub::DeviceRadixSort::SortPairs");
+  };
+  const auto sum_up = [&](void* memory, std::size_t& bytes) {
+    return check(
+        cub::DeviceScan::InclusiveSum(memory, bytes, places.get(), places.get(), stored, stream),
+        "cub::DeviceScan::InclusiveSum");
+  };
+  // A matrix without places has no elements.
+  const std::int64_t count = bits > 0 ? stored : 0;
+  std::size_t for_sort = 0;
+  std::size_t for_sum = 0;
+  if (count > 0) {
+    TRY(sort(nullptr, for_sort));
+    TRY(sum_up(nullptr, for_sum));
+  }
+  c.share(for_sort);
+  c.share(for_sum);
+  TRY(c.begin());
+  constexpr auto claim = sparse::pattern_claim::places;
+  TRY(enqueue_pattern_check(r.a, claim, faults, stream));
+  TRY(enqueue_pattern_check(r.b, claim, faults + 1, stream));
+  if (count > 0) {
+    TRY(launch_over(of_a, make_keys<std::uint64_t>, stream, sparse::pattern_of(r.a), of_a, order,
+                    first_place{}, 0, keys, numbers));
+    TRY(launch_over(r.b.stored(), make_keys<std::uint64_t>, stream, sparse::pattern_of(r.b),
+                    r.b.stored(), order, first_place{}, of_a, keys + of_a, numbers + of_a));
+    TRY(sort(c.shared(), for_sort));
+    TRY(launch_over(count, mark_places, stream, ordered_keys, count, order, places));
+    TRY(sum_up(c.shared(), for_sum));
+  }
+  if (r.c.format != sparse_format::coo) {
+    TRY(launch_over(order.majors + 1, begin_added, stream, ordered_keys, places, count, order,
+                    made_offsets(r.c)));
+  }
+  const auto data = [](const sparse_matrix& m) {
+    return reinterpret_cast<const D*>(m.values.address());
+  };
+  TRY(launch_over(
+      count, put_sums<D, working>, stream, ordered_keys, ordered_numbers, places, count, order,
+      added_values<D, working>{data(r.a), data(r.b), of_a, factor_as<working>::of(r.alpha),
+                               factor_as<working>::of(r.beta), !r.alpha.is_zero(),
+                               !r.beta.is_zero()},
+      made_matrix<D>(r.c)));
+  return launch(answer_added, 1, 1, stream, places, count, r.c.indices.extent(0),
+                address_of_count(r.nnz), reply, pattern_report(r.a, claim, faults),
+                pattern_report(r.b, claim, faults + 1), failure);
+}
+
+result<void> run_add(const sparse::add& r, lane& where, std::int64_t* reply, late_failure failure) {
+  return with_values(r.c.values.type(),
+                     [&]<class T, class D>(T, D) { return add_as<D>(r, where, reply, failure); });
 }
 
 const plugin_operations operations([](operation_table& table) {
   add<sparse::from_dense>(table, run_from_dense);
   add<sparse::to_dense>(table, run_to_dense);
   add<sparse::convert>(table, run_convert);
+  add<sparse::slice>(table, run_slice);
+  add<sparse::add>(table, run_add);
 });
 
 }  // namespace

@@ -3,7 +3,29 @@
 
 #include <fmt/format.h>
 
+#include <initializer_list>
+#include <string_view>
+
 namespace troupe::tensors {
+namespace {
+
+constexpr std::initializer_list<dtype> factor_types = {dtype::f32,  dtype::f64, dtype::f16,
+                                                       dtype::bf16, dtype::c64, dtype::c128,
+                                                       dtype::i32,  dtype::i64};
+
+void check_path(argument_checks& check, const named_tensors& tensors, std::string_view modes,
+                dtype type) {
+  check.rule(contraction_path::of(tensors.modes, tensors.extents, type).has_value(),
+             errc::unsupported, [&] {
+               return fmt::format(
+                   "modes \"{}\": every order makes a tensor of more than {} dimensions or {:.0f} "
+                   "elements{}",
+                   modes, max_rank, contraction_path::most_elements,
+                   is_integer(type) ? ", or multiplies integers over more than 8 modes" : "");
+             });
+}
+
+}  // namespace
 
 void contract::describe(description<contract>& d) {
   const extent out = d.sizes("out", 0);
@@ -20,8 +42,7 @@ void contract::describe(description<contract>& d) {
   d.value("beta", &contract::beta, "factor of c");
   d.value("math", &contract::math, "arithmetic of products")
       .only_where(d.is(&contract::a, {dtype::f32, dtype::c64}));
-  d.same_type({&contract::a, &contract::b, &contract::c, &contract::d},
-              {dtype::f32, dtype::f64, dtype::f16, dtype::bf16, dtype::c64, dtype::c128});
+  d.same_type({&contract::a, &contract::b, &contract::c, &contract::d}, factor_types);
   d.factors({&contract::alpha, &contract::beta}, &contract::d);
   d.derived(out, derive_result<contract>);
   d.rule(
@@ -31,7 +52,9 @@ void contract::describe(description<contract>& d) {
       [](argument_checks& check, const contract& r) {
         check.rule(!r.c.null() || r.beta.is_zero(), errc::invalid_argument,
                    [] { return "beta is not zero, and c is not given"; });
-        if (check.good()) (void)check_named(check, r);
+        if (!check.good()) return;
+        const auto found = check_named(check, r);
+        if (check.good() && is_integer(r.d.type())) check_path(check, *found, r.modes, r.d.type());
       });
 }
 
@@ -44,8 +67,7 @@ void einsum::describe(description<einsum>& d) {
   d.value("alpha", &einsum::alpha, "factor of the sums");
   d.value("math", &einsum::math, "arithmetic of products")
       .only_where(d.is(&einsum::d, {dtype::f32, dtype::c64}));
-  d.same_type({&einsum::d},
-              {dtype::f32, dtype::f64, dtype::f16, dtype::bf16, dtype::c64, dtype::c128});
+  d.same_type({&einsum::d}, factor_types);
   d.factors({&einsum::alpha}, &einsum::d);
   d.derived(out, derive_result<einsum>);
   d.rule(
@@ -69,13 +91,7 @@ void einsum::describe(description<einsum>& d) {
         if (!check.good()) return;
         const auto found = check_named(check, r);
         if (!check.good()) return;
-        const auto path = contraction_path::of(found->modes, found->extents);
-        check.rule(path.has_value(), errc::unsupported, [&] {
-          return fmt::format(
-              "modes \"{}\": every order makes a tensor of more than {} dimensions or {:.0f} "
-              "elements",
-              r.modes, max_rank, contraction_path::most_elements);
-        });
+        check_path(check, *found, r.modes, r.d.type());
       });
 }
 

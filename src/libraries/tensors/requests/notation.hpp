@@ -45,12 +45,24 @@ constexpr void for_each_mode(mode_set set, F f) {
 struct equation {
   std::vector<std::string> operands;
   std::string result;
+  std::string ellipsis{};  ///< the letters that took the place of "..."
+
+  /// "mode 'k'", or "dimension 0 of the ellipsis".
+  [[nodiscard]] std::string name_of(char mode) const;
+  /// A list as it was given.
+  [[nodiscard]] std::string given(std::string_view modes) const;
 };
 
+/// Each ellipsis becomes letters that the text has not: as many as the tensor has dimensions that
+/// no mode names, the last ones of the longest. Without tensors there is no ellipsis.
 /// \errors `invalid_argument` for text that is not a list of modes, with its position; for a wrong
-/// number of lists; for a mode twice in the result, or in no operand unless it `may_repeat`
+/// number of lists; for a mode twice in the result, or in no operand unless it `may_repeat`; for a
+/// result without the ellipsis that operands have. `shape_mismatch` for fewer dimensions than modes
+/// beside an ellipsis
 [[nodiscard]] result<equation> parse(std::string_view text, std::size_t operands,
-                                     bool may_repeat = false);
+                                     bool may_repeat = false,
+                                     std::span<const any_tensor* const> tensors = {},
+                                     std::span<const std::string> names = {});
 
 /// The extent of each mode; 1 for modes that do not occur.
 class mode_extents {

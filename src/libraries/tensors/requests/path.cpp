@@ -15,20 +15,31 @@ constexpr double products_of_an_element = 8;
 constexpr double never = std::numeric_limits<double>::infinity();
 
 /// The cost of a step, from the modes of its operands and its result.
-double cost_of(const mode_extents& extents, mode_set left, mode_set right, mode_set made) noexcept {
-  if (std::popcount(made) > max_rank || extents.count(made) > contraction_path::most_elements) {
-    return never;
+class step_costs {
+ public:
+  step_costs(const mode_extents& extents, dtype type) noexcept
+      : extents_(extents), reduces_(is_integer(type)) {}
+
+  [[nodiscard]] double operator()(mode_set left, mode_set right, mode_set made) const noexcept {
+    if (std::popcount(reduces_ ? left | right : made) > max_rank ||
+        count(made) > contraction_path::most_elements) {
+      return never;
+    }
+    return count(left | right) +
+           products_of_an_element * (count(left) + count(right) + count(made));
   }
-  return extents.count(left | right) +
-         products_of_an_element *
-             (extents.count(left) + extents.count(right) + extents.count(made));
-}
+  [[nodiscard]] double count(mode_set modes) const noexcept { return extents_.count(modes); }
+
+ private:
+  const mode_extents& extents_;
+  bool reduces_;
+};
 
 /// Every order, by subsets. Source: R. Pfeifer, J. Haegeman, F. Verstraete, "Faster identification
 /// of optimal contraction sequences for tensor networks", 2014.
 class every_order {
  public:
-  every_order(std::span<const mode_set> operands, mode_set result, const mode_extents& extents)
+  every_order(std::span<const mode_set> operands, mode_set result, const step_costs& cost)
       : operands_(operands), best_(std::size_t{1} << operands.size()) {
     const std::size_t all = best_.size() - 1;
     for (std::size_t s = 1; s <= all; ++s) {
@@ -41,7 +52,7 @@ class every_order {
       // Each pair of parts once: the left one has the last operand.
       const std::size_t last = std::bit_floor(s);
       for (std::size_t part = (s - 1) & s; part >= last && part != 0; part = (part - 1) & s)
-        consider(s, part, extents);
+        consider(s, part, cost);
     }
   }
 
@@ -62,12 +73,12 @@ class every_order {
     std::size_t left = 0;
   };
 
-  void consider(std::size_t s, std::size_t part, const mode_extents& extents) {
+  void consider(std::size_t s, std::size_t part, const step_costs& cost_of) {
     const subset& left = best_[part];
     const subset& right = best_[s ^ part];
     const double parts = left.cost + right.cost;
     if (parts >= best_[s].cost) return;
-    const double cost = parts + cost_of(extents, left.modes, right.modes, best_[s].modes);
+    const double cost = parts + cost_of(left.modes, right.modes, best_[s].modes);
     if (cost >= best_[s].cost) return;
     best_[s].cost = cost;
     best_[s].left = part;
@@ -80,7 +91,7 @@ class every_order {
 /// One step after the other, each the one that leaves least. Source: D. Smith, J. Gray,
 /// "opt_einsum", 2018: the greedy strategy.
 std::optional<contraction_path> step_by_step(std::span<const mode_set> operands, mode_set result,
-                                             const mode_extents& extents) {
+                                             const step_costs& cost_of) {
   struct tensor {
     std::size_t number;
     mode_set modes;
@@ -102,9 +113,9 @@ std::optional<contraction_path> step_by_step(std::span<const mode_set> operands,
           if (k != i && k != j) others |= left[k].modes;
         }
         const mode_set kept = (left[i].modes | left[j].modes) & others;
-        const double cost = cost_of(extents, left[i].modes, left[j].modes, kept);
+        const double cost = cost_of(left[i].modes, left[j].modes, kept);
         const double growth =
-            extents.count(kept) - extents.count(left[i].modes) - extents.count(left[j].modes);
+            cost_of.count(kept) - cost_of.count(left[i].modes) - cost_of.count(left[j].modes);
         if (cost == never || growth > least || (growth == least && cost >= least_cost)) continue;
         least = growth;
         least_cost = cost;
@@ -123,8 +134,8 @@ std::optional<contraction_path> step_by_step(std::span<const mode_set> operands,
 
 }  // namespace
 
-std::optional<contraction_path> contraction_path::of(const equation& e,
-                                                     const mode_extents& extents) {
+std::optional<contraction_path> contraction_path::of(const equation& e, const mode_extents& extents,
+                                                     dtype type) {
   mode_set repeats = 0;  // modes with more than one index
   for (int n = 0; n < most_modes; ++n) {
     if (extents[letter_of(n)] != 1) repeats |= mode_set{1} << n;
@@ -143,8 +154,9 @@ std::optional<contraction_path> contraction_path::of(const equation& e,
     }
     summed[i] &= others;
   }
-  if (operands.size() > most_of_all_orders) return step_by_step(summed, result, extents);
-  const every_order orders(summed, result, extents);
+  const step_costs costs(extents, type);
+  if (operands.size() > most_of_all_orders) return step_by_step(summed, result, costs);
+  const every_order orders(summed, result, costs);
   if (!orders.exists()) return std::nullopt;
   contraction_path path;
   orders.add_steps((std::size_t{1} << operands.size()) - 1, path.steps);

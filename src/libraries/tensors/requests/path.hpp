@@ -24,9 +24,10 @@ struct contraction_path {
 
   /// The cheapest order, by operations and by the elements that are read and written: the best of
   /// all orders for up to eight operands, otherwise step by step. Nothing if some tensor would have
-  /// more than `max_rank` modes with more than one index, or `most_elements`.
+  /// more than `max_rank` modes with more than one index, or `most_elements`; or the two tensors of
+  /// a step together, if they are of integers, whose products are reductions.
   [[nodiscard]] static std::optional<contraction_path> of(const equation& e,
-                                                          const mode_extents& extents);
+                                                          const mode_extents& extents, dtype type);
 };
 
 }  // namespace troupe::tensors

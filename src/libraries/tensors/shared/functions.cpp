@@ -11,6 +11,13 @@ using elementwise::function;
 using elementwise::result_value;
 using elementwise::value;
 
+/// The real part; integers with all their bits.
+value constant(const scalar& s) {
+  if (s.what() == scalar::kind::integer) return s.as<std::int64_t>();
+  if (s.what() == scalar::kind::unsigned_integer) return s.as<std::uint64_t>();
+  return s.as<double>();
+}
+
 /// A number that may be complex.
 class term {
  public:
@@ -51,8 +58,8 @@ class term {
       const auto number = factor.as<std::complex<double>>();
       return times(term(value(number.real()), value(number.imag())));
     }
-    const auto number = factor.as<double>();
-    if (number == 1) return *this;
+    if (factor.as<double>() == 1) return *this;
+    const value number = constant(factor);
     return each([&](const value& x) { return x * number; });
   }
 

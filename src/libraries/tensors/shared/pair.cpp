@@ -1,7 +1,5 @@
 #include "libraries/tensors/shared/pair.hpp"
 
-#include "libraries/tensors/shared/functions.hpp"
-
 #include <algorithm>
 #include <bit>
 #include <span>
@@ -370,45 +368,6 @@ named_place pair_planner::write() {
   to_.release(of[a]);
   to_.release(of[b]);
   return of[d];
-}
-
-void planner::contract(named_place a, named_place b, const target& to) {
-  const mode_set kept = to.d.set();
-  a = without(a, a.set() & ~(b.set() | kept));
-  b = without(b, b.set() & ~(a.set() | kept));
-  const mode_set sums = a.set() & b.set() & ~kept;
-  std::vector<named_place> inputs = {a, b};
-  if (to.c) inputs.push_back(*to.c);
-  const scalar* const beta = to.c ? &to.beta : nullptr;
-  if (sums == 0) {
-    map(inputs, to.d, scaled_product(2, complex(to.d), to.alpha, beta));
-  } else if (((a.set() | b.set()) & ~(a.set() & b.set())) == 0) {
-    pair_planner pair(*this, a, b, &to.d, kept);
-    if (machine_.dots && pair.is_dot()) return pair.write(to);
-    rows(inputs, to.d, scaled_sum(2, complex(to.d), to.alpha, beta));
-  } else {
-    return pair_planner(*this, a, b, &to.d, kept).write(to);
-  }
-  release(a);
-  release(b);
-}
-
-named_place planner::contract(named_place a, named_place b, mode_set kept) {
-  kept &= a.set() | b.set();
-  a = without(a, a.set() & ~(b.set() | kept));
-  b = without(b, b.set() & ~(a.set() | kept));
-  const bool sums = (a.set() & b.set() & ~kept) != 0;
-  const bool matrices = ((a.set() | b.set()) & ~(a.set() & b.set())) != 0;
-  if (sums && matrices) return pair_planner(*this, a, b, nullptr, kept).write();
-  std::string order;
-  for (const named_place* const one : {&a, &b}) {
-    for (const char mode : by_stride(*one)) {
-      if ((kept & set_of(mode)) != 0 && order.find(mode) == std::string::npos) order += mode;
-    }
-  }
-  const named_place made = temporary(between(type(a)), order);
-  contract(a, b, {.d = made});
-  return made;
 }
 
 }  // namespace troupe::tensors

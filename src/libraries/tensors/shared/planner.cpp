@@ -1,6 +1,7 @@
 #include "libraries/tensors/shared/planner.hpp"
 
 #include "libraries/tensors/shared/functions.hpp"
+#include "libraries/tensors/shared/pair.hpp"
 
 #include <algorithm>
 #include <array>
@@ -137,10 +138,10 @@ void planner::rows(std::span<const named_place> inputs, const named_place& d,
   program_.steps.push_back(std::move(made));
 }
 
-// Repeated tensors step by 0, which libraries do not.
+// Repeated tensors step by 0, which libraries do not, and they have no integers.
 bool planner::has_own_elements(const named_place& one) const {
   const dtype type = this->type(one);
-  return between(type) == type &&
+  return between(type) == type && !is_integer(type) &&
          std::ranges::all_of(layout(one).strides(), [](std::int64_t s) { return s > 0; });
 }
 
@@ -220,6 +221,64 @@ named_place planner::without(named_place a, mode_set summed) {
   named_place made = temporary(between(type(a)), kept);
   reduce(a, reduction::sum, {.d = made});
   release(a);
+  return made;
+}
+
+// No library multiplies matrices of integers, whose products are reductions of rows.
+bool planner::multiplies_matrices(const named_place& a, const named_place& b) const {
+  return a.set() != b.set() && !is_integer(type(a));
+}
+
+named_place planner::with_innermost(named_place a, mode_set summed) {
+  std::string order = by_stride(a);
+  if ((set_of(order.back()) & summed) != 0) return a;
+  std::ranges::stable_partition(order, [&](char mode) { return (set_of(mode) & summed) == 0; });
+  const named_place made = temporary(type(a), order);
+  move(a, {.d = made});
+  release(a);
+  return made;
+}
+
+void planner::contract(named_place a, named_place b, const target& to) {
+  const mode_set kept = to.d.set();
+  a = without(a, a.set() & ~(b.set() | kept));
+  b = without(b, b.set() & ~(a.set() | kept));
+  const mode_set sums = a.set() & b.set() & ~kept;
+  if (sums != 0 && a.set() != b.set() && is_integer(type(a))) {
+    a = with_innermost(a, sums);
+    b = with_innermost(b, sums);
+  }
+  std::vector<named_place> inputs = {a, b};
+  if (to.c) inputs.push_back(*to.c);
+  const scalar* const beta = to.c ? &to.beta : nullptr;
+  if (sums == 0) {
+    map(inputs, to.d, scaled_product(2, complex(to.d), to.alpha, beta));
+  } else if (!multiplies_matrices(a, b)) {
+    const bool dots = machine_.dots && !is_integer(type(a));
+    pair_planner pair(*this, a, b, &to.d, kept);
+    if (dots && pair.is_dot()) return pair.write(to);
+    rows(inputs, to.d, scaled_sum(2, complex(to.d), to.alpha, beta));
+  } else {
+    return pair_planner(*this, a, b, &to.d, kept).write(to);
+  }
+  release(a);
+  release(b);
+}
+
+named_place planner::contract(named_place a, named_place b, mode_set kept) {
+  kept &= a.set() | b.set();
+  a = without(a, a.set() & ~(b.set() | kept));
+  b = without(b, b.set() & ~(a.set() | kept));
+  const bool sums = (a.set() & b.set() & ~kept) != 0;
+  if (sums && multiplies_matrices(a, b)) return pair_planner(*this, a, b, nullptr, kept).write();
+  std::string order;
+  for (const named_place* const one : {&a, &b}) {
+    for (const char mode : by_stride(*one)) {
+      if ((kept & set_of(mode)) != 0 && order.find(mode) == std::string::npos) order += mode;
+    }
+  }
+  const named_place made = temporary(between(type(a)), order);
+  contract(a, b, {.d = made});
   return made;
 }
 

@@ -119,6 +119,10 @@ class planner {
   [[nodiscard]] bool has_own_elements(const named_place& one) const;
   /// Whether a library permutes or sums a.
   [[nodiscard]] bool by_library(const named_place& a, const target& to) const;
+  /// a, or a copy of it, if its rows, which are summed, are not what lies innermost.
+  [[nodiscard]] named_place with_innermost(named_place a, mode_set summed);
+  /// Whether a sum of their products is one of matrices: one has a mode that the other lacks.
+  [[nodiscard]] bool multiplies_matrices(const named_place& a, const named_place& b) const;
   /// Sums what neither another tensor nor the result has.
   [[nodiscard]] named_place without(named_place a, mode_set summed);
 

@@ -61,7 +61,7 @@ class key_writer {
   key_writer& operator<<(const scalar& s) {
     const auto number = s.as<std::complex<double>>();
     made_.append(reinterpret_cast<const char*>(&number), sizeof number);
-    return *this;
+    return *this << s.as<std::int64_t>();  // which a double may round
   }
   key_writer& operator<<(const std::vector<std::int64_t>& numbers) {
     *this << std::ssize(numbers);
@@ -147,7 +147,7 @@ program program_of(const einsum& r, const machine& m) {
     p.reduce(all[0], reduction::sum, to);
     return std::move(p).finish();
   }
-  const auto path = contraction_path::of(tensors.modes, tensors.extents);
+  const auto path = contraction_path::of(tensors.modes, tensors.extents, r.d.type());
   for (const auto& one : path->steps) {
     if (&one == &path->steps.back()) {
       p.contract(all[one.left], all[one.right], to);
