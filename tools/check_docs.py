@@ -28,11 +28,15 @@ REGION = re.compile(r"<!-- region: (?P<file>[^\s#]+)(?:#(?P<name>\S+))? -->\n```
                     re.DOTALL)
 
 
-def pages():
+def tracked(pattern):
     listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", "*.md"],
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", pattern],
         cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
     return [name for name in listed if (ROOT / name).is_file()]
+
+
+def pages():
+    return tracked("*.md")
 
 
 def read(name):
