@@ -23,8 +23,10 @@ import subprocess
 import sys
 import tempfile
 
-BLOCK = re.compile(r"(?:<!-- needs: (?P<needs>\w+) -->\n)?^```(?P<kind>python|sh|text)\n(?P<text>.*?)^```$",
-                   re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(
+    r"(?:<!-- needs: (?P<needs>\w+) -->\n)?^```(?P<kind>python|sh|text)\n(?P<text>.*?)^```$",
+    re.DOTALL | re.MULTILINE,
+)
 LEFT_OUT = re.compile(r"(\./dev|git|sudo|apt|cd)\b")
 INSTALLS = re.compile(r"pip\b")
 END = "=== end of block {} ==="
@@ -62,27 +64,45 @@ class Folder:
         self.environment["PATH"] = f"{programs}:{os.environ['PATH']}"
 
     def run(self, command):
-        done = subprocess.run(["bash", "-euc", command], cwd=self.path, env=self.environment,
-                              capture_output=True, text=True, timeout=300, check=False)
+        done = subprocess.run(
+            ["bash", "-euc", command],
+            cwd=self.path,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
         if done.returncode:
             raise Different(f"{command}\nended with {done.returncode}\n{done.stdout}{done.stderr}")
         return done.stdout
 
     def has(self, module):
-        return module is None or subprocess.run(
-            ["python", "-c", f"import {module}"], cwd=self.path, env=self.environment,
-            capture_output=True, check=False).returncode == 0
+        return (
+            module is None
+            or subprocess.run(
+                ["python", "-c", f"import {module}"],
+                cwd=self.path,
+                env=self.environment,
+                capture_output=True,
+                check=False,
+            ).returncode
+            == 0
+        )
 
     def shell(self, text):
         lines = [line for line in text.replace("\\\n", "").splitlines() if line.strip()]
-        return "".join(self.run(line) for line in lines if not LEFT_OUT.match(line)
-                       and (self.wheels or not INSTALLS.match(line)))
+        return "".join(
+            self.run(line)
+            for line in lines
+            if not LEFT_OUT.match(line) and (self.wheels or not INSTALLS.match(line))
+        )
 
 
 def follow(page, folder):
     """Follows a page. Returns what was left out."""
     left_out, program, expected = [], [], {}
-    last = None  # what the last block printed: a text, or the number of a block of the program
+    last = None  # the last block's output: a text, or the number of a block of the program
     for block in BLOCK.finditer(page):
         kind, text, needs = block["kind"], block["text"], block["needs"]
         if kind == "text":
@@ -111,7 +131,9 @@ def follow(page, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("--install", type=pathlib.Path, metavar="FOLDER")
     parser.add_argument("pages", nargs="+", type=pathlib.Path)
     options = parser.parse_args()
@@ -125,7 +147,10 @@ def main():
             except Different as why:
                 print(f"{page}: {why}")
                 return 1
-            print(f"{page}: as it says" + (f"; left out for lack of {', '.join(left_out)}" if left_out else ""))
+            print(
+                f"{page}: as it says"
+                + (f"; left out for lack of {', '.join(left_out)}" if left_out else "")
+            )
     return 0
 
 

@@ -58,8 +58,9 @@ WRITTEN_IN = {
 def source_of(module):
     path = PACKAGE / module.replace(".", "/")
     return ast.parse(
-        next(path.with_suffix(end) for end in (".py", ".pyi") if path.with_suffix(end).is_file())
-        .read_text(encoding="utf-8")
+        next(
+            path.with_suffix(end) for end in (".py", ".pyi") if path.with_suffix(end).is_file()
+        ).read_text(encoding="utf-8")
     )
 
 
@@ -103,7 +104,7 @@ def members(module, name, node):
     for one in node.body:
         if not isinstance(one, ast.FunctionDef) or one.name.startswith("_") or one.name in seen:
             continue
-        seen.add(one.name)  # of overloads the first
+        seen.add(one.name)  # the first of its overloads
         text = text_of(module, f"{name}.{one.name}", one)
         if is_property(one):
             kind = ast.unparse(one.returns) if one.returns else ""
@@ -111,7 +112,16 @@ def members(module, name, node):
             properties.append(f"| `{one.name}` | {kind.replace('|', chr(92) + '|')} | {first} |")
         else:
             told = signature_of(one, method=True)
-            methods += ["", f"#### `{name}.{one.name}`", "", "```python", one.name + told, "```", "", text]
+            methods += [
+                "",
+                f"#### `{name}.{one.name}`",
+                "",
+                "```python",
+                one.name + told,
+                "```",
+                "",
+                text,
+            ]
     if properties:
         properties = ["", "| property | type | |", "| --- | --- | --- |", *properties]
     return [*properties, *methods]
@@ -137,8 +147,16 @@ def section(module, names):
             lines += class_lines(module, node.name, node)
         else:
             told = signature_of(node, method=False)
-            lines += ["", f"### `{node.name}`", "", "```python", node.name + told, "```", "",
-                      text_of(module, node.name, node)]
+            lines += [
+                "",
+                f"### `{node.name}`",
+                "",
+                "```python",
+                node.name + told,
+                "```",
+                "",
+                text_of(module, node.name, node),
+            ]
     return lines
 
 
@@ -167,9 +185,19 @@ def reference():
         lines += ["", f"## {heading}"]
         if module not in ("_core", "waiting"):
             package, _, last = module.partition(".")
-            lines += ["", f"In `troupe.{package}`." if last or package in ("dnn", "torch", "sparse")
-                      else "In `troupe`."]
+            lines += [
+                "",
+                f"In `troupe.{package}`."
+                if last or package in ("dnn", "torch", "sparse")
+                else "In `troupe`.",
+            ]
         lines += section(module, names)
-    lines += ["", "## Failures", "", "Each code of [errors](../guide/errors.md) has a class.", *failures()]
+    lines += [
+        "",
+        "## Failures",
+        "",
+        "Each code of [errors](../guide/errors.md) has a class.",
+        *failures(),
+    ]
     text = "\n".join(line.rstrip() for line in "\n".join(lines).split("\n"))
     return re.sub(r"\n{3,}", "\n\n", text).rstrip() + "\n"

@@ -17,8 +17,18 @@ import check_docs
 
 ROOT = check_docs.ROOT
 INDEX = "docs/README.md"
-LANGUAGES = {".hpp": "cpp", ".cpp": "cpp", ".cu": "cpp", ".py": "python", ".sh": "bash", ".toml": "toml",
-             ".json": "json", ".cmake": "cmake", ".txt": "text", ".pyi": "python"}
+LANGUAGES = {
+    ".hpp": "cpp",
+    ".cpp": "cpp",
+    ".cu": "cpp",
+    ".py": "python",
+    ".sh": "bash",
+    ".toml": "toml",
+    ".json": "json",
+    ".cmake": "cmake",
+    ".txt": "text",
+    ".pyi": "python",
+}
 LINK = re.compile(r"\]\((?!\w+:)([^)#\s]+)(#[^)\s]*)?\)")
 
 
@@ -44,8 +54,11 @@ class Site:
         if name not in self.made:
             self.made.add(name)
             text = path.read_text(encoding="utf-8").rstrip("\n")
-            self.write(name, f"# {path.name}\n\n`{target}`\n\n~~~~~~{LANGUAGES.get(path.suffix, 'text')}\n"
-                             f"{text}\n~~~~~~\n")
+            self.write(
+                name,
+                f"# {path.name}\n\n`{target}`\n\n~~~~~~{LANGUAGES.get(path.suffix, 'text')}\n"
+                f"{text}\n~~~~~~\n",
+            )
         return name
 
     def listing(self, target):
@@ -56,9 +69,16 @@ class Site:
         if name not in self.made:
             self.made.add(name)
             tracked = check_docs.tracked(target)
-            inside = sorted({target + "/" + one[len(target) + 1:].split("/")[0] for one in tracked})
-            rows = [f"- [{one[len(target) + 1:]}]({os.path.relpath(self.page_of(one), target)})" for one in inside
-                    if (ROOT / one).is_dir() or LANGUAGES.get(pathlib.Path(one).suffix) or one in self.pages]
+            inside = sorted(
+                {target + "/" + one[len(target) + 1 :].split("/")[0] for one in tracked}
+            )
+            rows = [
+                f"- [{one[len(target) + 1 :]}]({os.path.relpath(self.page_of(one), target)})"
+                for one in inside
+                if (ROOT / one).is_dir()
+                or LANGUAGES.get(pathlib.Path(one).suffix)
+                or one in self.pages
+            ]
             self.write(name, f"# {target}\n\n" + "\n".join(rows) + "\n")
         return name
 
@@ -70,18 +90,26 @@ class Site:
             return f"]({os.path.relpath(to, os.path.dirname(page))}{anchor})"
 
         # Links are outside of code.
-        parts = re.split(r"(^```.*?^```$|`[^`\n]+`)", check_docs.read(page), flags=re.DOTALL | re.MULTILINE)
-        self.write(page, "".join(part if i % 2 else LINK.sub(led, part) for i, part in enumerate(parts)))
+        parts = re.split(
+            r"(^```.*?^```$|`[^`\n]+`)", check_docs.read(page), flags=re.DOTALL | re.MULTILINE
+        )
+        self.write(
+            page, "".join(part if i % 2 else LINK.sub(led, part) for i, part in enumerate(parts))
+        )
 
 
 def navigation():
     """The sections of the index, with the pages that each names first in a row or a list item."""
     sections = re.split(r"^## (.+)$", check_docs.read(INDEX), flags=re.MULTILINE)
     nav = [{"Troupe": "README.md"}, {"All pages": INDEX}]
-    for heading, text in zip(sections[1::2], sections[2::2]):
-        links = re.findall(r"^(?:\| |- )\[([^\]]+)\]\(([^)#]+\.md)\)([^|\n]*)", text, flags=re.MULTILINE)
-        entries = [{(name + rest.rstrip(".") if name.isdigit() else name): os.path.normpath(f"docs/{to}")}
-                   for name, to, rest in links]
+    for heading, text in zip(sections[1::2], sections[2::2], strict=True):
+        links = re.findall(
+            r"^(?:\| |- )\[([^\]]+)\]\(([^)#]+\.md)\)([^|\n]*)", text, flags=re.MULTILINE
+        )
+        entries = [
+            {(name + rest.rstrip(".") if name.isdigit() else name): os.path.normpath(f"docs/{to}")}
+            for name, to, rest in links
+        ]
         nav.append({heading: entries})
     return nav
 
@@ -92,9 +120,17 @@ def main():
     site = Site(folder)
     for page in sorted(site.pages):
         site.copy(page)
-    folder.with_suffix(".yml").write_text(json.dumps({
-        "INHERIT": str(ROOT / "tools/mkdocs.yml"), "docs_dir": str(folder),
-        "site_dir": str(folder.with_name("site")), "nav": navigation()}, ensure_ascii=False))
+    folder.with_suffix(".yml").write_text(
+        json.dumps(
+            {
+                "INHERIT": str(ROOT / "tools/mkdocs.yml"),
+                "docs_dir": str(folder),
+                "site_dir": str(folder.with_name("site")),
+                "nav": navigation(),
+            },
+            ensure_ascii=False,
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What ./dev package runs in a new Debian system, beside the packages, as root.
+# ./dev package runs this in a new Debian system, beside the packages, as root.
 set -eu
 cd /try
 mkdir -p /dev/shm /proc

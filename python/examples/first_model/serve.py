@@ -1,4 +1,4 @@
-# service.py
+# serve.py
 import importlib
 import os
 import signal
@@ -31,4 +31,4 @@ def main(module: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else "model")
+    main(sys.argv[1] if len(sys.argv) > 1 else "torch_model")

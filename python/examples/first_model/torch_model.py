@@ -1,4 +1,4 @@
-# model.py
+# torch_model.py
 # pyright: basic, reportMissingImports=false
 import ctypes
 from typing import Annotated, Any
