@@ -12,6 +12,9 @@ include(CMakePackageConfigHelpers)
 
 set(TROUPE_COMPONENTS core)
 set(troupe_package_dir lib/cmake/troupe)
+# Components of an installation are its packages: runtime and cuda of Debian's, with python those of
+# a wheel.
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME runtime)
 
 if(SKBUILD)
   install(TARGETS troupe EXPORT troupeTargets LIBRARY DESTINATION lib NAMELINK_SKIP)
@@ -35,7 +38,11 @@ endforeach()
 get_property(plugins GLOBAL PROPERTY TROUPE_PLUGINS)
 foreach(plugin IN LISTS plugins)
   set_target_properties(${plugin} PROPERTIES INSTALL_RPATH "$ORIGIN/..")
-  install(TARGETS ${plugin} LIBRARY DESTINATION lib/troupe)
+  set(component runtime)
+  if(plugin MATCHES "^troupe-cuda")
+    set(component cuda)
+  endif()
+  install(TARGETS ${plugin} LIBRARY DESTINATION lib/troupe COMPONENT ${component})
 endforeach()
 
 # The targets that an install copies, without tests, benchmarks and examples.

@@ -5,7 +5,8 @@
   README.md.
 - `./dev NAME` in a page names a command of the script, and `./dev help` tells of each.
 - A block after `<!-- region: FILE#NAME -->` is the text between `// region: NAME` and
-  `// endregion: NAME` of that compiled file (`# region: NAME` in one of CMake). `--write` copies it into the page.
+  `// endregion: NAME` of that compiled file (`# region: NAME` in one of CMake or Python), or without
+  `#NAME` the whole file. `--write` copies it into the page.
 - docs/guide/errors.md has one row for each errc, in the order of the header, with cause and remedy.
 - docs/adr/ files are NNNN-title.md, no number twice, with the four headings.
 """
@@ -23,15 +24,19 @@ START = "README.md"
 ERRORS_PAGE = "docs/guide/errors.md"
 ERRORS_HEADER = "include/troupe/base/error.hpp"
 ADR_HEADINGS = ["Context", "Decision", "Consequences", "Alternatives"]
-REGION = re.compile(r"<!-- region: (?P<file>\S+)#(?P<name>\S+) -->\n```\w*\n(?P<text>.*?)```\n",
+REGION = re.compile(r"<!-- region: (?P<file>[^\s#]+)(?:#(?P<name>\S+))? -->\n```\w*\n(?P<text>.*?)```\n",
                     re.DOTALL)
 
 
-def pages():
+def tracked(pattern):
     listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", "*.md"],
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", pattern],
         cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
     return [name for name in listed if (ROOT / name).is_file()]
+
+
+def pages():
+    return tracked("*.md")
 
 
 def read(name):
@@ -105,9 +110,11 @@ def check_commands(page, text, commands):
 
 
 def region_text(file, name):
-    """The dedented text of a region; None when the file or the region is missing."""
+    """The dedented text of a region, or of a file; None when the file or the region is missing."""
     if not (ROOT / file).is_file():
         return None
+    if name is None:
+        return read(file)
     match = re.search(rf"^[^\n]*(?://|#) region: {re.escape(name)}\n(.*?)^[^\n]*(?://|#) endregion: "
                       rf"{re.escape(name)}\n", read(file), re.DOTALL | re.MULTILINE)
     if not match:
@@ -119,7 +126,7 @@ def region_text(file, name):
 def check_regions(page, text):
     for match in REGION.finditer(text):
         source = region_text(match["file"], match["name"])
-        place = f"{match['file']}#{match['name']}"
+        place = match["file"] + (f"#{match['name']}" if match["name"] else "")
         if source is None:
             yield f"{page}: there is no region {place}"
         elif source != match["text"]:

@@ -71,7 +71,7 @@ run_python_tests() {
 # Format and lint of everything in Python that is new enough to have a style.
 check_python() {
   prepare_python
-  local files=("$root/python" "$root/tools/write_python_files.py")
+  local files=("$root/python" "$root"/tools/{write_python_files,python_reference,follow_pages,site_pages}.py)
   "$(python_of)" -m ruff format --check -q "${files[@]}" &&
     "$(python_of)" -m ruff check -q "${files[@]}"
 }
@@ -103,7 +103,7 @@ command_python() {
   build_python "$preset"
   if [[ ${1:-} == --write ]]; then
     PYTHONPATH=$(folder_of "$preset")/python "$(python_of)" "$root/tools/write_python_files.py"
-    verdict 'ok: python/troupe/_libraries.pyi, docs/python/requests.md'
+    verdict 'ok: python/troupe/_libraries.pyi, docs/python/{requests,reference}.md'
     return
   fi
   run_python_tests "$preset" "$@"

@@ -1,15 +1,21 @@
 #!/usr/bin/env python3
-"""Writes the files that are made from the requests' descriptions: stubs and reference page."""
+"""Writes the files that are made from descriptions, stubs and docstrings; --check compares them."""
 
 import pathlib
+import sys
 
+import python_reference
 from troupe import descriptions
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
-for path, text in (
-    (ROOT / "python/troupe/_libraries.pyi", descriptions.stubs()),
-    (ROOT / "docs/python/requests.md", descriptions.reference()),
+for name, text in (
+    ("python/troupe/_libraries.pyi", descriptions.stubs()),
+    ("docs/python/requests.md", descriptions.reference()),
+    ("docs/python/reference.md", python_reference.reference()),
 ):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
+    path = ROOT / name
+    if "--check" not in sys.argv:
+        path.write_text(text, encoding="utf-8")
+    elif path.read_text(encoding="utf-8") != text:
+        sys.exit(f"{name} is not current: ./dev python --write makes it")

@@ -27,10 +27,15 @@ SAYS = {
     "rnn.py": "learned: True",
     "libraries.py": "9 answers, the same as NumPy's: True",
     "own_kernels.py": "the next one: right: True",
+    "first_model/serve.py": "killed: 200 of 200 answers are right",
     "transformer/service.py": "0 wrong, 0 lost",
 }
 NEEDS = {"own_kernels.py": ("cupy", "triton", "torch"), "transformer/service.py": ("torch",)}
-NO_EXAMPLES = {"transformer/model.py"}  # but a part of one
+NO_EXAMPLES = {
+    "transformer/model.py",
+    "first_model/torch_model.py",
+    "first_model/numpy_model.py",
+}  # parts
 
 
 def test_all_are_known():
@@ -44,7 +49,8 @@ def test_example(name, build_folder):
         pytest.importorskip(module)
     path = EXAMPLES / name
     assert len(path.read_text().splitlines()) < 75
-    arguments = [str(build_folder / "lib/plugins/libimage.so")] if name == "plugin.py" else []
+    plugin = str(build_folder / "lib/plugins/libimage.so")
+    arguments = {"plugin.py": [plugin], "first_model/serve.py": ["numpy_model"]}.get(name, [])
     run = subprocess.run(
         [sys.executable, path, *arguments], capture_output=True, text=True, timeout=120, check=False
     )
