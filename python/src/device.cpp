@@ -1,3 +1,4 @@
+#include "arguments/arguments.hpp"
 #include "arguments/given.hpp"
 #include "binding.hpp"
 #include "device_handle.hpp"
@@ -79,8 +80,11 @@ nb::object library_named(nb::handle self, nb::handle wanted) {
     all = libraries();
   }
   if (std::ranges::find(all, name) == all.end()) {
-    throw nb::attribute_error(
-        ("a device has no '" + name + "'; its libraries are " + joined(all)).c_str());
+    const nb::object suggestion = nb::module_::import_("troupe.suggestions")
+                                      .attr("for_device")(wanted, self.attr("__dir__")());
+    throw nb::attribute_error(("a device has no '" + name + "'; its libraries are " + joined(all) +
+                               shown_text(suggestion))
+                                  .c_str());
   }
   const py_device& d = *nb::inst_ptr<py_device>(self);
   const std::string_view lane = is_python_library(name) ? python_lane : std::string_view(name);
@@ -96,8 +100,11 @@ nb::object operation_named(nb::handle self, nb::handle wanted) {
   std::vector<std::string> all;
   for (const request_type* const one : requests_of(of.name))
     all.emplace_back(one->name.substr(of.name.size() + 1));
+  const nb::object suggestion = nb::module_::import_("troupe.suggestions")
+                                    .attr("for_request")(wanted, nb::cast(all));
   throw nb::attribute_error(
-      (of.name + " has no request '" + name + "'; it has " + joined(all)).c_str());
+      (of.name + " has no request '" + name + "'; it has " + joined(all) + shown_text(suggestion))
+          .c_str());
 }
 
 py_tensor allocate(const py_device& d, nb::handle extents, nb::handle type, bool zero, bool own) {
@@ -114,6 +121,12 @@ py_tensor allocate(const py_device& d, nb::handle extents, nb::handle type, bool
   *static_cast<memory::fill*>(fill.data()) = {.to = made.view, .value = 0};
   (void)send(*d.handle, memory, std::move(fill), {});
   return made;
+}
+
+const argument_setter* of_copies() {
+  static const argument_setter* one = nullptr;  // under the GIL
+  if (one == nullptr) one = &setter_for(request_type_of<memory::copy>());
+  return one;
 }
 
 // A buffer that a future can keep for as long as a copy takes.
@@ -134,7 +147,7 @@ nb::object copy_in(const py_device& d, nb::handle bytes, nb::handle type, nb::ha
   const any_tensor& view = nb::inst_ptr<py_tensor>(target)->view;
   py_future made(std::make_shared<pending_future<void>>(
                      without_gil([&] { return on.copy_in(t, from.buffer->bytes(), view); })),
-                 written_tensors{.all = nb::borrow(target)});
+                 written_tensors{.all = nb::borrow(target), .of = of_copies()});
   made.keep(std::move(from.object));
   return nb::cast(std::move(made));
 }
@@ -169,7 +182,8 @@ nb::object copy_tensor(const py_device& d, nb::handle source, nb::handle target)
     *static_cast<memory::copy*>(copy.data()) = {.from = from.view, .to = to.view};
     sent_request sent = send(*d.handle, memory, std::move(copy), {});
     return nb::cast(py_future(std::make_shared<pending_future<any_reply>>(std::move(sent.answer)),
-                              written_tensors{.all = nb::borrow(written)}, std::move(sent.handle)));
+                              written_tensors{.all = nb::borrow(written), .of = of_copies()},
+                              std::move(sent.handle)));
   }
   from.device->queue->flush();
   to.device->queue->flush();
@@ -178,7 +192,7 @@ nb::object copy_tensor(const py_device& d, nb::handle source, nb::handle target)
   // Between devices the second half is sent when the first has ended.
   if (!on_one_device) return nb::cast(py_future(std::move(coming), nb::borrow(written)));
   return nb::cast(py_future(std::make_shared<pending_future<void>>(std::move(coming)),
-                            written_tensors{.all = nb::borrow(written)}));
+                            written_tensors{.all = nb::borrow(written), .of = of_copies()}));
 }
 
 std::string_view name_of(device_state s) noexcept {
@@ -197,8 +211,8 @@ std::string_view name_of(device_state s) noexcept {
   return "";
 }
 
-nb::object namespace_of(nb::dict fields) {
-  return nb::module_::import_("types").attr("SimpleNamespace")(**fields);
+nb::object snapshot_of(nb::dict fields) {
+  return nb::module_::import_("troupe.snapshots").attr("Snapshot")(**fields);
 }
 
 nb::object health_of(const py_device& d) {
@@ -212,7 +226,7 @@ nb::object health_of(const py_device& d) {
   made["last_fault"] = h.last_fault ? exception_for(*h.last_fault) : nb::none();
   made["unexplained_faults"] = h.unexplained_faults;
   made["last_failover"] = static_cast<double>(h.last_failover.count()) * 1e-9;
-  return namespace_of(std::move(made));
+  return snapshot_of(std::move(made));
 }
 
 nb::object statistics_of(const py_device& d) {
@@ -227,7 +241,7 @@ nb::object statistics_of(const py_device& d) {
   made["memory_peak_bytes"] = s.memory_peak_bytes;
   made["memory_limit_bytes"] = s.memory_limit_bytes;
   made["buffers"] = s.buffers;
-  return namespace_of(std::move(made));
+  return snapshot_of(std::move(made));
 }
 
 nb::object description_of_hardware(const py_device& d) {
@@ -238,7 +252,7 @@ nb::object description_of_hardware(const py_device& d) {
   made["uuid"] = h.uuid;
   made["architecture"] = h.architecture;
   made["memory_bytes"] = h.memory_bytes;
-  return namespace_of(std::move(made));
+  return snapshot_of(std::move(made));
 }
 
 }  // namespace
@@ -346,7 +360,9 @@ void add_device(nb::module_& m) {
       .def_prop_ro("ordinal", [](const py_device& d) { return d->ordinal(); })
       .def_prop_ro("hardware", &description_of_hardware,
                    "What serves the device: name, uuid, architecture, memory_bytes, ordinal.")
-      .def_prop_ro("health", &health_of, "A snapshot of its state; available at once.")
+      .def_prop_ro(
+          "health", &health_of,
+          "A snapshot of its state; available at once. json() and as_dict() have all of it.")
       .def_prop_ro("statistics", &statistics_of, "Counts since it was made.")
       .def_prop_ro(
           "generation", [](const py_device& d) { return d->generation(); },

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from ._core import Operation, _description, _page, _python_name, libraries, requests
+from ._core import Operation, _aliases, _description, _page, _python_name, libraries, requests
 
 Description = dict[str, Any]
 
@@ -77,8 +77,14 @@ def _annotation(field: Description) -> str:
     if field["kind"] == "tensor":
         return "TensorLike" if _default(field) is inspect.Parameter.empty else "TensorLike | None"
     if field["kind"] == "enumeration":
-        return "Literal[" + ", ".join(repr(one) for one in field["enumerators"]) + "]"
+        names = [*field["enumerators"], *_short_names(field)]
+        return "Literal[" + ", ".join(repr(one) for one in names) + "]"
     return _TYPES.get(field["kind"], "Any")
+
+
+def _short_names(field: Description) -> list[str]:
+    """NumPy's short names of some enumerators, which are taken beside them."""
+    return [short for short, name in _aliases.items() if name in field["enumerators"]]
 
 
 def _operands(fields: list[Description]) -> list[Description]:
@@ -174,7 +180,8 @@ def _about(field: Description) -> str:
         return f"{text} ({'; '.join(parts)})"
     parts = []
     if field["kind"] == "enumeration":
-        parts.append("one of " + ", ".join(repr(one) for one in field["enumerators"]))
+        names = [*field["enumerators"], *_short_names(field)]
+        parts.append("one of " + ", ".join(repr(one) for one in names))
     if "range" in field:
         parts.append(str(field["range"]))
     parts.append(f"default {field['default']!r}")
