@@ -27,10 +27,15 @@ error error_from_exception(nb::handle exception) {
   const nb::object fields =
       nb::module_::import_("troupe.actors").attr("error_fields")(nb::borrow(exception));
   const std::string code = shown_text(fields[0]);
-  error made{.code = errc::handler_failed, .message = shown_text(fields[1])};
+  error made{.code = errc::handler_failed,
+             .message = shown_text(fields[1]),
+             .code_name = shown_text(fields[2]),
+             .vendor_code = nb::cast<std::int64_t>(fields[3])};
   for (int number = 1; number <= static_cast<int>(errc::system_error); ++number) {
     if (to_string(static_cast<errc>(number)) == code) made.code = static_cast<errc>(number);
   }
+  // Only of this kind: see `troupe.HandlerFailed`.
+  if (made.code != errc::handler_failed) made.code_name.clear();
   return made;
 }
 

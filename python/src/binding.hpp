@@ -161,10 +161,13 @@ void add_elementwise_requests(nb::module_& m);
 void add_array_view(nb::module_& m);
 void add_python_operation(nb::module_& m);
 void add_python_calls(nb::module_& m);
+void add_fork_server(nb::module_& m);
 void add_profile(nb::module_& m);
 void add_matrix_market(nb::module_& m);
 
 /// True in a process that imports operations for workers, where no device can be.
 [[nodiscard]] bool is_fork_server() noexcept;
+/// True in a process that runs operations of Python.
+[[nodiscard]] bool is_worker() noexcept;
 
 }  // namespace troupe::python

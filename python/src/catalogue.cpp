@@ -42,6 +42,10 @@ void add_catalogue(nb::module_& m) {
     return std::string(about.dli_fname);
   });
   m.def("_python_name", &python_name);
+  nb::dict shorter;
+  for (const short_name& one : short_names())
+    shorter[nb::str(one.name.data(), one.name.size())] = nb::str(one.of.data(), one.of.size());
+  m.attr("_aliases") = shorter;
   m.def("_dtype_name", [](nb::handle type) { return std::string(to_string(dtype_from(type))); });
   m.def("_dtype_number", [](nb::handle type) { return static_cast<int>(dtype_from(type)); });
   m.def("_load_plugin_requests",

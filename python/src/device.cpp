@@ -1,6 +1,8 @@
+#include "arguments/arguments.hpp"
 #include "arguments/given.hpp"
 #include "binding.hpp"
 #include "device_handle.hpp"
+#include "device_snapshots.hpp"
 #include "dtypes.hpp"
 #include "future.hpp"
 #include "operation.hpp"
@@ -79,8 +81,11 @@ nb::object library_named(nb::handle self, nb::handle wanted) {
     all = libraries();
   }
   if (std::ranges::find(all, name) == all.end()) {
-    throw nb::attribute_error(
-        ("a device has no '" + name + "'; its libraries are " + joined(all)).c_str());
+    const nb::object suggestion = nb::module_::import_("troupe.methods.suggestions")
+                                      .attr("for_device")(wanted, self.attr("__dir__")());
+    throw nb::attribute_error(("a device has no '" + name + "'; its libraries are " + joined(all) +
+                               shown_text(suggestion))
+                                  .c_str());
   }
   const py_device& d = *nb::inst_ptr<py_device>(self);
   const std::string_view lane = is_python_library(name) ? python_lane : std::string_view(name);
@@ -96,8 +101,11 @@ nb::object operation_named(nb::handle self, nb::handle wanted) {
   std::vector<std::string> all;
   for (const request_type* const one : requests_of(of.name))
     all.emplace_back(one->name.substr(of.name.size() + 1));
+  const nb::object suggestion =
+      nb::module_::import_("troupe.methods.suggestions").attr("for_request")(wanted, nb::cast(all));
   throw nb::attribute_error(
-      (of.name + " has no request '" + name + "'; it has " + joined(all)).c_str());
+      (of.name + " has no request '" + name + "'; it has " + joined(all) + shown_text(suggestion))
+          .c_str());
 }
 
 py_tensor allocate(const py_device& d, nb::handle extents, nb::handle type, bool zero, bool own) {
@@ -114,6 +122,12 @@ py_tensor allocate(const py_device& d, nb::handle extents, nb::handle type, bool
   *static_cast<memory::fill*>(fill.data()) = {.to = made.view, .value = 0};
   (void)send(*d.handle, memory, std::move(fill), {});
   return made;
+}
+
+const argument_setter* of_copies() {
+  static const argument_setter* one = nullptr;  // under the GIL
+  if (one == nullptr) one = &setter_for(request_type_of<memory::copy>());
+  return one;
 }
 
 // A buffer that a future can keep for as long as a copy takes.
@@ -134,7 +148,7 @@ nb::object copy_in(const py_device& d, nb::handle bytes, nb::handle type, nb::ha
   const any_tensor& view = nb::inst_ptr<py_tensor>(target)->view;
   py_future made(std::make_shared<pending_future<void>>(
                      without_gil([&] { return on.copy_in(t, from.buffer->bytes(), view); })),
-                 written_tensors{.all = nb::borrow(target)});
+                 written_tensors{.all = nb::borrow(target), .of = of_copies()});
   made.keep(std::move(from.object));
   return nb::cast(std::move(made));
 }
@@ -169,7 +183,8 @@ nb::object copy_tensor(const py_device& d, nb::handle source, nb::handle target)
     *static_cast<memory::copy*>(copy.data()) = {.from = from.view, .to = to.view};
     sent_request sent = send(*d.handle, memory, std::move(copy), {});
     return nb::cast(py_future(std::make_shared<pending_future<any_reply>>(std::move(sent.answer)),
-                              written_tensors{.all = nb::borrow(written)}, std::move(sent.handle)));
+                              written_tensors{.all = nb::borrow(written), .of = of_copies()},
+                              std::move(sent.handle)));
   }
   from.device->queue->flush();
   to.device->queue->flush();
@@ -178,67 +193,7 @@ nb::object copy_tensor(const py_device& d, nb::handle source, nb::handle target)
   // Between devices the second half is sent when the first has ended.
   if (!on_one_device) return nb::cast(py_future(std::move(coming), nb::borrow(written)));
   return nb::cast(py_future(std::make_shared<pending_future<void>>(std::move(coming)),
-                            written_tensors{.all = nb::borrow(written)}));
-}
-
-std::string_view name_of(device_state s) noexcept {
-  switch (s) {
-    case device_state::starting:
-      return "starting";
-    case device_state::ready:
-      return "ready";
-    case device_state::recovering:
-      return "recovering";
-    case device_state::stopped:
-      return "stopped";
-    case device_state::condemned:
-      return "condemned";
-  }
-  return "";
-}
-
-nb::object namespace_of(nb::dict fields) {
-  return nb::module_::import_("types").attr("SimpleNamespace")(**fields);
-}
-
-nb::object health_of(const py_device& d) {
-  const device_health h = d->health();
-  nb::dict made;
-  made["state"] = std::string(name_of(h.state));
-  made["generation"] = h.generation;
-  made["restarts"] = h.restarts;
-  made["standby_ready"] = h.standby_ready;
-  made["standby_pid"] = h.standby_pid;
-  made["last_fault"] = h.last_fault ? exception_for(*h.last_fault) : nb::none();
-  made["unexplained_faults"] = h.unexplained_faults;
-  made["last_failover"] = static_cast<double>(h.last_failover.count()) * 1e-9;
-  return namespace_of(std::move(made));
-}
-
-nb::object statistics_of(const py_device& d) {
-  const device_statistics s = d->statistics();
-  nb::dict made;
-  made["sent"] = s.sent;
-  made["answered"] = s.answered;
-  made["failed"] = s.failed;
-  made["replayed"] = s.replayed;
-  made["in_flight"] = s.in_flight;
-  made["memory_used_bytes"] = s.memory_used_bytes;
-  made["memory_peak_bytes"] = s.memory_peak_bytes;
-  made["memory_limit_bytes"] = s.memory_limit_bytes;
-  made["buffers"] = s.buffers;
-  return namespace_of(std::move(made));
-}
-
-nb::object description_of_hardware(const py_device& d) {
-  const device_description& h = d->description();
-  nb::dict made;
-  made["ordinal"] = h.ordinal;
-  made["name"] = h.name;
-  made["uuid"] = h.uuid;
-  made["architecture"] = h.architecture;
-  made["memory_bytes"] = h.memory_bytes;
-  return namespace_of(std::move(made));
+                            written_tensors{.all = nb::borrow(written), .of = of_copies()}));
 }
 
 }  // namespace
@@ -344,10 +299,15 @@ void add_device(nb::module_& m) {
                                            d->ordinal());
                    })
       .def_prop_ro("ordinal", [](const py_device& d) { return d->ordinal(); })
-      .def_prop_ro("hardware", &description_of_hardware,
-                   "What serves the device: name, uuid, architecture, memory_bytes, ordinal.")
-      .def_prop_ro("health", &health_of, "A snapshot of its state; available at once.")
-      .def_prop_ro("statistics", &statistics_of, "Counts since it was made.")
+      .def_prop_ro(
+          "hardware", [](const py_device& d) { return snapshot_of(d->description()); },
+          "What serves the device: name, uuid, architecture, memory_bytes, ordinal.")
+      .def_prop_ro(
+          "health", [](const py_device& d) { return snapshot_of(d->health()); },
+          "A snapshot of its state; available at once. json() and as_dict() have all of it.")
+      .def_prop_ro(
+          "statistics", [](const py_device& d) { return snapshot_of(d->statistics()); },
+          "Counts since it was made.")
       .def_prop_ro(
           "generation", [](const py_device& d) { return d->generation(); },
           "0 before the first worker is ready, then one more with each worker.")

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <string>
+#include <vector>
 
 namespace troupe::python {
 namespace {
@@ -81,9 +82,12 @@ dtype dtype_from(nb::handle type) {
   if (type.is(reinterpret_cast<PyObject*>(&PyComplex_Type))) return dtype::c128;
   if (const auto found = named(name)) return *found;
   std::string message = "no element type is called '" + name + "'; there are ";
-  for (const type_names& one : all_types)
+  std::vector<std::string> known;
+  for (const type_names& one : all_types) {
     message += std::string(one.type == dtype::f64 ? "" : ", ") + std::string(to_string(one.type));
-  throw nb::type_error(message.c_str());
+    known.insert(known.end(), {std::string(to_string(one.type)), std::string(one.numpy)});
+  }
+  throw nb::type_error((message + did_you_mean(nb::str(name.data(), name.size()), known)).c_str());
 }
 
 std::string_view numpy_name(dtype type) noexcept { return names_of(type).numpy; }

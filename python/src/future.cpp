@@ -1,5 +1,6 @@
 #include "future.hpp"
 
+#include "arguments/arguments.hpp"
 #include "binding.hpp"
 #include "event_loop.hpp"
 #include "operations/python_operation.hpp"
@@ -10,10 +11,13 @@
 #include <troupe/device/unretrieved.hpp>
 
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
 
 #include <algorithm>
 #include <atomic>
 #include <deque>
+#include <string>
+#include <string_view>
 #include <thread>
 
 namespace troupe::python {
@@ -80,6 +84,14 @@ nb::object object_of(answer a, nb::object otherwise) {
   return otherwise;
 }
 
+// A future of the running loop that is done once the answer has come. Precondition: not done.
+nb::object future_of_loop(const py_future& of) {
+  const std::shared_ptr<event_loop> loop = event_loop::running();
+  nb::object waiting = loop->make_future();
+  of.pending().listen(std::make_unique<loop_listener>(loop, waiting));
+  return waiting;
+}
+
 // The iterator of `await`: yields a future of the loop once, and ends with the value.
 class awaiting {
  public:
@@ -91,11 +103,9 @@ class awaiting {
       stop_with(of_->value());
       return nullptr;
     }
-    const std::shared_ptr<event_loop> loop = event_loop::running();
-    nb::object waiting = loop->make_future();
+    nb::object waiting = future_of_loop(*of_);
     // The future's own `__await__` would set this for the task.
     waiting.attr("_asyncio_future_blocking") = true;
-    of_->pending().listen(std::make_unique<loop_listener>(loop, waiting));
     return waiting.release().ptr();
   }
   void cancelled() { of_->withdraw(); }
@@ -239,7 +249,9 @@ bool py_future::done() {
       // As where this program lacks the module of a class that an operation has returned.
       raised.restore();
       failure_ = take_python_error();
-      failure_->message = "its result cannot be unpickled here: " + failure_->message;
+      constexpr std::string_view what = "its result cannot be unpickled here: ";
+      failure_->message.insert(0, what);
+      if (failure_->vendor_code != 0) failure_->vendor_code += std::ssize(what);
       failure_->request = std::move(request);
       value_.reset();
     }
@@ -287,6 +299,17 @@ void py_future::raise_refusal() {
   raise(*failure_);
 }
 
+bool py_future::cancelled() { return done() && failure_ && failure_->code == errc::cancelled; }
+
+std::string py_future::shown() {
+  std::string text = "<troupe.Future";
+  const py_future& all = whole_.is_valid() ? *nb::inst_ptr<py_future>(whole_) : *this;
+  if (all.written_.of != nullptr) text += " of " + std::string(all.written_.of->request());
+  if (!done()) return text + ", pending>";
+  if (!failure_) return text + ", done>";
+  return text + (cancelled() ? ", " : ", failed: ") + std::string(to_string(failure_->code)) + ">";
+}
+
 nb::object py_future::result(std::optional<double> timeout) {
   wait(timeout);
   return value();
@@ -324,6 +347,9 @@ void add_future(nb::module_& m) {
       .def("exception", &py_future::exception, nb::arg("timeout") = nb::none(),
            "Waits, and returns the request's failure instead of raising it; None if it succeeded.")
       .def("done", &py_future::done, "True once there is an answer or a failure.")
+      .def("cancelled", &py_future::cancelled, "True once cancel() has kept it from running.")
+      .def("__repr__", &py_future::shown)
+      .def("_in_loop", [](const py_future& f) { return future_of_loop(f); })
       .def("_look", &py_future::look)
       .def_prop_ro("_written", [](const py_future& f) { return f.written(); })
       .def_prop_ro("_names", &py_future::names)

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -67,6 +68,9 @@ class py_future {
   /// Blocks, without the GIL. Throws the failure, or TimeoutError.
   [[nodiscard]] nb::object result(std::optional<double> timeout);
   [[nodiscard]] nb::object exception(std::optional<double> timeout);
+  [[nodiscard]] bool cancelled();
+  /// For `repr`: its request and its state.
+  [[nodiscard]] std::string shown();
   /// Has the request not run. False if it had begun, or there is none.
   bool cancel();
   /// The same without waiting for the outcome.

@@ -23,6 +23,7 @@ NB_MODULE(_core, m) {
   add_array_view(m);
   add_python_operation(m);
   add_python_calls(m);
+  add_fork_server(m);
   add_profile(m);
   add_matrix_market(m);
 }

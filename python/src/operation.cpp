@@ -26,14 +26,6 @@
 namespace troupe::python {
 namespace {
 
-// The fields by which Python knows a type, made once for each.
-const argument_setter& setter_for(const request_type& type) {
-  static auto& all = *new std::map<const request_type*, std::unique_ptr<argument_setter>>;
-  auto& one = all[&type];
-  if (!one) one = std::make_unique<argument_setter>(type);
-  return *one;
-}
-
 // Options of every request, as keywords.
 struct option_names {
   PyObject* deadline = PyUnicode_InternFromString("deadline");

@@ -50,12 +50,15 @@ Enum choice(const char* what, nb::handle value,
             std::initializer_list<std::pair<const char*, Enum>> all) {
   const auto name = given<std::string>(what, "a str", value);
   std::string names;
+  std::vector<std::string> known;
   for (const auto& [one, value] : all) {
     if (name == one) return value;
     names += (names.empty() ? "'" : ", '") + std::string(one) + "'";
+    known.emplace_back(one);
   }
-  throw nb::value_error(
-      (std::string(what) + " must be one of " + names + "; it is '" + name + "'").c_str());
+  throw nb::value_error((std::string(what) + " must be one of " + names + "; it is '" + name + "'" +
+                         did_you_mean(value, known))
+                            .c_str());
 }
 
 gpu_choice gpu_from(nb::handle gpu) {
@@ -100,6 +103,35 @@ library_methods methods_from(nb::handle methods) {
           ("methods has dnn, tensors and elementwise; '" + name + "' is given").c_str());
   }
   return made;
+}
+
+[[noreturn]] void refuse_option(nb::handle name) {
+  const std::vector<std::string> known{"backend",
+                                       "isolation",
+                                       "gpu",
+                                       "full",
+                                       "mailbox_capacity",
+                                       "memory_limit_bytes",
+                                       "standby",
+                                       "lanes",
+                                       "lane_threads",
+                                       "libraries",
+                                       "methods",
+                                       "restarts",
+                                       "restart_window",
+                                       "start_timeout",
+                                       "silence_timeout",
+                                       "run_limit",
+                                       "quarantine",
+                                       "fault_injection",
+                                       "plugins",
+                                       "operations",
+                                       "reload",
+                                       "trace"};
+  std::string message = "device() has no option '" + shown_text(name) + "'; it has ";
+  for (const std::string& one : known)
+    message += (&one == known.data() ? "" : ", ") + one;
+  throw nb::type_error((message + did_you_mean(name, known)).c_str());
 }
 
 // Sets the options given by keyword. An unknown one is reported, with the existing ones.
@@ -172,14 +204,7 @@ device_config config_from(nb::kwargs options) {
       c.tracer = value_of(
           trace_file::open(path_given(name, nb::module_::import_("os").attr("fsdecode")(value))));
     else
-      throw nb::type_error(
-          ("device() has no option '" + name +
-           "'; it has backend, isolation, gpu, full, mailbox_capacity, memory_limit_bytes, "
-           "standby, "
-           "lanes, lane_threads, libraries, methods, restarts, restart_window, start_timeout, "
-           "silence_timeout, run_limit, quarantine, fault_injection, plugins, operations, reload, "
-           "trace")
-              .c_str());
+      refuse_option(key);
   }
   return c;
 }

@@ -101,6 +101,11 @@ any_tensor at(any_tensor view, nb::handle index) {
           "a tensor is not indexed by True and False, which are masks in NumPy: copy it out with "
           "numpy(), or use 0 and 1");
     }
+    if (one.is_none()) {
+      throw nb::type_error(
+          "a tensor is indexed by integers, slices and ...; None adds a dimension in NumPy, and "
+          "reshape() does so here");
+    }
     if (PySlice_Check(one.ptr())) {
       view = at_slice(view, dimension, one);
       ++dimension;
@@ -209,8 +214,10 @@ void add_tensor(nb::module_& m) {
              if (t.view.rank() == 0) throw nb::type_error("a tensor of rank 0 has no length");
              return t.view.extent(0);
            })
-      .def("__getitem__",
-           [viewed](const py_tensor& t, nb::handle index) { return viewed(t, at(t.view, index)); })
+      .def(
+          "__getitem__",
+          [viewed](const py_tensor& t, nb::handle index) { return viewed(t, at(t.view, index)); },
+          nb::arg("index").none())
       .def(
           "reshape",
           [viewed](const py_tensor& t, nb::args extents) {

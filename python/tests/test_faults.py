@@ -1,5 +1,6 @@
 """Failures as exceptions, and what a lost worker costs."""
 
+import json
 import os
 import pickle
 import signal
@@ -124,3 +125,36 @@ def test_statistics_and_health(gpu):
         after.sent > before.sent and after.sent == after.answered + after.failed + after.in_flight
     )
     assert gpu.health.state in ("ready", "recovering")
+
+
+def test_health_is_json_after_a_fault(gpu):
+    gpu.fault.inject(what="abort").exception()
+    health = json.loads(gpu.health.json())
+    assert set(health) == set(vars(gpu.health))
+    fault = health["last_fault"]
+    assert (fault["type"], fault["code"], fault["code_name"]) == (
+        "DeviceFault", "device_fault", "SIGABRT",
+    )  # fmt: skip
+    assert fault["generation"] >= 1 and fault["cause"] is None
+    assert json.loads(json.dumps(gpu.statistics.as_dict()))["sent"] > 0
+    gpu.forgive_all()
+
+
+def test_an_abort_has_no_address(gpu):
+    assert "address" not in str(gpu.fault.inject(what="abort").exception())
+    assert "at address" in str(gpu.fault.inject(what="segmentation_fault").exception())
+    gpu.forgive_all()
+
+
+def test_what_is_not_allocated_says_when_and_why():
+    with troupe.System() as system:
+        gpu = system.device(0, backend="cpu", standby=False, fault_injection=True, restarts=0)
+        gpu.wait_until_ready()
+        with pytest.raises(troupe.OutOfMemory, match="memory_limit_bytes") as caught:
+            gpu.zeros(1 << 50)
+        assert (caught.value.device, caught.value.generation) == (0, 1)
+        gpu.stop()
+        with pytest.raises(troupe.DeviceStopped, match="hands out no more") as caught:
+            gpu.zeros(3)
+        assert (caught.value.device, caught.value.generation) == (0, 1)
+        assert "stopped by the program" in str(caught.value.__cause__)

@@ -21,7 +21,6 @@ import atexit as _atexit
 
 from . import arrays as _arrays
 from . import errors as _errors
-from . import futures as _futures
 from ._core import (
     Device,
     Future,
@@ -41,6 +40,9 @@ from ._core import (
     requests,
 )
 from .errors import *
+from .methods import creation as _creation
+from .methods import futures as _futures
+from .methods import refusals as _refusals
 from .waiting import as_completed, gather
 
 TYPE_CHECKING = False  # typing itself takes long to import, too
@@ -170,6 +172,35 @@ def _attend(self: KvStep, layer: int, q: Tensor, **kwargs: _Any) -> Future[_Any]
     return attend(self, layer, q, **kwargs)
 
 
+def _add_done_callback(self: Future[_Any], callback: _Any) -> None:
+    """Has a function called with this future once it is done, at once if it is.
+
+    Attached where an event loop runs, it is called by that loop, elsewhere by a thread of Troupe's,
+    as `concurrent.futures` does: so `asyncio.wait` takes futures. What it raises is printed.
+    """
+    from .methods.callbacks import add_done_callback
+
+    add_done_callback(self, callback)
+
+
+def _remove_done_callback(self: Future[_Any], callback: _Any) -> int:
+    """Undoes add_done_callback(). Returns how often the function was attached."""
+    from .methods.callbacks import remove_done_callback
+
+    return remove_done_callback(self, callback)
+
+
+def _as_concurrent(self: Future[_Any]) -> _Any:
+    """A `concurrent.futures.Future` of the same answer, for what takes only those.
+
+    asyncio.wrap_future(future.as_concurrent()), concurrent.futures.wait(...) and as_completed(...).
+    Cancelling it cancels the request.
+    """
+    from .methods.callbacks import as_concurrent
+
+    return as_concurrent(self)
+
+
 def _enter_step(self: KvStep) -> KvStep:
     return self
 
@@ -186,7 +217,11 @@ def _leave_step(self: KvStep, kind: _Any, *_: _Any) -> None:
 # The parts of the classes that are written in Python.
 for _owner, _name, _function in (
     (Device, "tensor", _arrays.tensor),
-    (Device, "full", _arrays.full),
+    (Device, "full", _creation.full),
+    (Device, "ones", _creation.ones),
+    (Device, "arange", _creation.arange),
+    (Device, "concatenate", _creation.concatenate),
+    (Device, "stack", _creation.stack),
     (Device, "copy", _arrays.copy),
     (Device, "load", _load),
     (Device, "bind", _bind),
@@ -203,11 +238,7 @@ for _owner, _name, _function in (
     (KvStep, "__exit__", _leave_step),
     (Tensor, "mapped", _arrays.mapped),
     (Tensor, "in_place", _arrays.in_place),
-    (Tensor, "__getattr__", _arrays.missing_attribute),
-    *(
-        (Tensor, f"__{operator}__", _arrays.no_operator)
-        for operator in ("add", "sub", "mul", "truediv", "matmul", "radd", "rmul", "rmatmul")
-    ),
+    (Tensor, "__getattr__", _refusals.missing_attribute),
     (Future, "__getattr__", _futures.attribute),
     (Future, "__getitem__", _futures.item),
     (Future, "__iter__", _futures.parts),
@@ -216,13 +247,13 @@ for _owner, _name, _function in (
     (Future, "tolist", _futures.tolist),
     (Future, "item", _futures.value),
     (Future, "mapped", _futures.mapped),
-    *(
-        (Future, f"__{operator}__", _arrays.no_operator)
-        for operator in ("add", "sub", "mul", "truediv", "matmul", "radd", "rmul", "rmatmul")
-    ),
+    (Future, "add_done_callback", _add_done_callback),
+    (Future, "remove_done_callback", _remove_done_callback),
+    (Future, "as_concurrent", _as_concurrent),
     (System, "spawn", _spawn),
 ):
     setattr(_owner, _name, _function)
+_refusals.install()
 
 # Workers and threads end before the interpreter does.
 _atexit.register(_close_all)

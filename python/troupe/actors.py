@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from typing import Any, Concatenate, Generic, Literal, ParamSpec, TypeVar
 
 from ._core import Future, System, Timer, _ActorRef, _Context, _Reply
-from .errors import Failure
+from .errors import Failure, class_name
 
 A = TypeVar("A", bound="Actor")
 P = ParamSpec("P")
@@ -256,18 +256,20 @@ def tell_terminated(actor: Actor, number: int, reason: Failure | None) -> None:
         actor.terminated(who, reason)
 
 
-def error_fields(why: BaseException) -> tuple[str, str]:
-    """The code and the text of the C++ error for any exception."""
+def error_fields(why: BaseException) -> tuple[str, str, str, int]:
+    """Of the C++ error for any exception: its code; its text; the exception's class; and how long
+    the reason is, with which the text begins."""
+    name = class_name(why)
     try:
         if isinstance(why, Failure):
-            return why.code if isinstance(why.code, str) else "handler_failed", str(why)
+            return why.code if isinstance(why.code, str) else "handler_failed", str(why), name, 0
     except Exception:  # from a `__str__` or a `code` of its own
-        return "handler_failed", f"{type(why).__name__}, a failure without a text"
+        return "handler_failed", f"{type(why).__name__}, a failure without a text", name, 0
     if isinstance(why, asyncio.CancelledError):
-        return "cancelled", "the handler was cancelled"
+        return "cancelled", "the handler was cancelled", name, 0
     text = "".join(traceback.format_exception_only(type(why), why)).strip()
     trace = "".join(traceback.format_tb(why.__traceback__)).rstrip()
-    return "handler_failed", f"{text}\n{trace}" if trace else text
+    return "handler_failed", f"{text}\n{trace}" if trace else text, name, len(text)
 
 
 _tasks: set[asyncio.Task[None]] = set()

@@ -72,6 +72,7 @@ def _source(value: Any, dtype: Any) -> tuple[Any, tuple[int, ...], str]:
     """Contiguous bytes, shape and NumPy's type name of anything that an array can be made of."""
     import numpy as np
 
+    _refuse_masked(value)
     if _is_torch(value):
         import torch
 
@@ -102,6 +103,16 @@ def _source(value: Any, dtype: Any) -> tuple[Any, tuple[int, ...], str]:
         array = array.astype(array.dtype.newbyteorder("="))
     array = np.ascontiguousarray(array).reshape(array.shape)
     return array.reshape(-1).view(np.uint8), array.shape, array.dtype.name
+
+
+def _refuse_masked(value: Any) -> None:
+    import numpy as np
+
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError(
+            "a masked array would lose its mask: give array.filled(value), or array.data and "
+            "array.mask, as two tensors"
+        )
 
 
 def _name_of(dtype: Any) -> str:
@@ -155,13 +166,6 @@ def _from_torch_gpu(device: Device, value: Any, own: bool) -> Tensor:
     return made
 
 
-def full(self: Device, shape: Any, value: complex, dtype: Any = "f32") -> Tensor:
-    """A tensor with the same value everywhere."""
-    made = self.empty(shape, dtype)
-    self.memory.fill(to=made, value=value)
-    return made
-
-
 def copy(self: Device, source: Any, to: Any) -> Future[Any]:
     """Copies elements between tensors, or between a tensor and an array. Returns a Future of `to`.
 
@@ -178,6 +182,7 @@ def copy(self: Device, source: Any, to: Any) -> Future[Any]:
         _expect_shape("to", to.shape, shape)
         return self._copy_in(data, name, to)
     if source_is_tensor and isinstance(to, np.ndarray):
+        _refuse_masked(to)
         if not (to.flags.c_contiguous and to.flags.writeable):
             raise ValueError("copy: the target array has to be contiguous (row-major) and writable")
         _expect_shape("source", source.shape, to.shape)
@@ -225,37 +230,3 @@ def in_place(self: Tensor) -> Any:
             "place"
         )
     return self._view_in_place()
-
-
-# Names that users of torch or NumPy try first, and ours.
-_INSTEAD = {
-    "cpu": "numpy() copies its elements out",
-    "cuda": "device.tensor(array) copies an array to a device",
-    "to": "numpy() copies its elements out, device.tensor(tensor, dtype) converts them",
-    "astype": "device.tensor(tensor, dtype) converts it",
-    "detach": "it has no gradient",
-    "backward": "it has no gradient",
-    "device": "repr() says where it is",
-    "view": "reshape() makes a view of packed elements",
-    "clone": "device.tensor(tensor) copies it",
-    "copy": "device.tensor(tensor) copies it",
-    "copy_": "device.copy(source, tensor) copies into it",
-    "fill_": "device.memory.fill(to=tensor, value=...) fills it",
-    "zero_": "device.memory.fill(to=tensor, value=0) fills it",
-    "mm": "device.blas.gemm(a=x, b=y) multiplies matrices",
-    "matmul": "device.blas.gemm(a=x, b=y) multiplies matrices",
-    "dot": "device.blas.dot(x=x, y=y) is a request",
-    "sum": "requests compute: device.blas.asum(x=x), device.blas.dot(x=x, y=ones)",
-}
-
-
-def missing_attribute(self: Tensor, name: str) -> Any:
-    instead = _INSTEAD.get(name)
-    raise AttributeError(f"a Tensor has no '{name}'" + (f": {instead}" if instead else ""))
-
-
-def no_operator(self: Tensor, other: object) -> Any:
-    raise TypeError(
-        "a Tensor has no operators: requests compute, such as device.blas.gemm(a=x, b=y) for x @ y "
-        "and device.blas.axpy(x=x, y=y, alpha=1) for y += x"
-    )

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from ._core import Operation, _description, _page, _python_name, libraries, requests
+from ._core import Operation, _aliases, _description, _page, _python_name, libraries, requests
 
 Description = dict[str, Any]
 
@@ -78,7 +78,8 @@ def _annotation(field: Description) -> str:
     if field["kind"] == "tensor":
         return "TensorLike" if _default(field) is inspect.Parameter.empty else "TensorLike | None"
     if field["kind"] == "enumeration":
-        return "Literal[" + ", ".join(repr(one) for one in field["enumerators"]) + "]"
+        names = [*field["enumerators"], *_short_names(field)]
+        return "Literal[" + ", ".join(repr(one) for one in names) + "]"
     if field["kind"] == "tensors" and field.get("per_rank"):
         needed = _default(field) is inspect.Parameter.empty
         return "Sequence[TensorLike | None]" + ("" if needed else " | None")
@@ -88,6 +89,11 @@ def _annotation(field: Description) -> str:
 def _options(name: str) -> list[tuple[str, str, Any, str]]:
     """The options of a request; one for a world has none."""
     return [] if described(name)["for_world"] else _OPTIONS
+
+
+def _short_names(field: Description) -> list[str]:
+    """NumPy's short names of some enumerators, which are taken beside them."""
+    return [short for short, name in _aliases.items() if name in field["enumerators"]]
 
 
 def _operands(fields: list[Description]) -> list[Description]:
@@ -183,7 +189,8 @@ def _about(field: Description) -> str:
         return f"{text} ({'; '.join(parts)})"
     parts = []
     if field["kind"] == "enumeration":
-        parts.append("one of " + ", ".join(repr(one) for one in field["enumerators"]))
+        names = [*field["enumerators"], *_short_names(field)]
+        parts.append("one of " + ", ".join(repr(one) for one in names))
     if "range" in field:
         parts.append(str(field["range"]))
     parts.append(f"default {field['default']!r}")

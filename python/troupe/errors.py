@@ -3,9 +3,12 @@
 A failure has the fields of the C++ `error`: `code` (the kind's name, such as "device_fault"),
 `message` (the violated rule, with the values), `request`, `library`, `call`, `code_name`,
 `vendor_code`, `device` and `generation`. Its cause, if there is one, is its `__cause__`.
+Where C++ says device_config::run_limit, Python's messages say run_limit.
 """
 
 from __future__ import annotations
+
+import re
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,6 +30,16 @@ class Failure(Exception):
         self.vendor_code: int = fields.get("vendor_code", 0)
         self.device: int = fields.get("device", -1)
         self.generation: int = fields.get("generation", 0)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Its fields, and its cause's, as JSON has them."""
+        cause = self.__cause__
+        return {
+            "type": type(self).__name__,
+            "code": self.code,
+            **{k: v for k, v in self.__dict__.items() if not k.startswith("__")},
+            "cause": cause.as_dict() if isinstance(cause, Failure) else cause and repr(cause),
+        }
 
     def __reduce__(self) -> Any:
         fields = {k: v for k, v in self.__dict__.items() if k != "__notes__"}
@@ -168,9 +181,20 @@ class ActorStopped(RequestFailure):
 
 
 class HandlerFailed(RequestFailure):
-    """A handler raised an exception."""
+    """A handler, or the function of an operation, raised an exception.
+
+    exception_type is the name of its class, such as "ValueError" or "model.BadInput", traceback the
+    text of where it was raised, with its causes; both are empty where a handler in C++ has failed.
+    """
 
     code = "handler_failed"
+
+    def __init__(self, text: str = "", **fields: Any) -> None:
+        super().__init__(text, **fields)
+        # The message is the reason, which is so many characters long, then the traceback.
+        self.exception_type, self.code_name = self.code_name, ""
+        reason, self.vendor_code = self.vendor_code, 0
+        self.traceback: str = self.message[reason:].lstrip("\n") if reason else ""
 
 
 class DeviceFault(DeviceFailure):
@@ -256,6 +280,39 @@ _CLASSES: dict[str, type[Failure]] = {
 }
 
 
+def class_name(error: BaseException) -> str:
+    """The name of an exception's class, with its module if that is not Python's own."""
+    kind = type(error)
+    return f"{'' if kind.__module__ == 'builtins' else kind.__module__ + '.'}{kind.__qualname__}"
+
+
+# C++'s names in messages, and how Python writes the same.
+_IN_PYTHON = [
+    (re.compile(pattern), by)
+    for pattern, by in (
+        (r"\bfork_server::config::command\b", "operations"),
+        (r"\b\w+_(?:config|options|limits)::(\w+)", r"\1"),
+        (r"\bplacement::own\b", "own=True"),
+        (r"\bisolation::(\w+)", r"isolation='\1'"),
+        (r"\bdevice::thaw\b", "tensor.thaw()"),
+        (r"\bdevice::forgive\b", "device.forgive_all()"),
+        (r"\b(device|system|tensor|future)::(\w+)", r"\1.\2()"),
+        (r"\b(?:troupe::)?worker_entry\b", "troupe.worker"),
+        (r"\btroupe::", "troupe."),
+        (r"\ba host_tensor\b", "a tensor of device.host_empty()"),
+        (r"\bhost_tensor\b", "device.host_empty()"),
+    )
+]
+
+
+def in_python(text: str) -> str:
+    """A message of Troupe's with Python's names instead of C++'s."""
+    if "::" in text or "host_tensor" in text:
+        for pattern, by in _IN_PYTHON:
+            text = pattern.sub(by, text)
+    return text
+
+
 def failure_from(
     code: str,
     text: str,
@@ -270,6 +327,8 @@ def failure_from(
     cause: Failure | None,
 ) -> Failure:
     """The failure for a C++ error."""
+    if code != "handler_failed":  # whose text is the user's
+        text, message = in_python(text), in_python(message)
     made = _CLASSES.get(code, Failure)(
         text,
         message=message,

@@ -8,6 +8,7 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Any
 
 _TITLE = 48  # characters, as src/worker/process/process_title.cpp has them
 
@@ -21,9 +22,12 @@ _PROGRAM = (
 
 def modules(operations: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:
     """The modules that a device is to have, as names or absolute paths of files."""
-    given = [operations] if isinstance(operations, (str, os.PathLike)) else list(operations)
+    is_one = isinstance(operations, (str, os.PathLike)) or not hasattr(operations, "__iter__")
+    given: list[Any] = [operations] if is_one else list(operations)  # type: ignore[arg-type]
     names = []
     for one in given:
+        if not isinstance(one, (str, os.PathLike)):
+            raise TypeError(f"operations: {_no_module(one)}")
         name = os.fspath(one)
         if name == "__main__":
             raise ValueError(
@@ -39,6 +43,24 @@ def modules(operations: str | os.PathLike[str] | Iterable[str | os.PathLike[str]
     if not names:
         raise ValueError("operations: no module is named")
     return names
+
+
+def _no_module(given: object) -> str:
+    """Why something is no module to import, and what to give instead."""
+    import types
+
+    wants = "workers import modules, which are given by name or as the path of a .py file"
+    if isinstance(given, types.ModuleType):
+        return f"{wants}; give the name of this one: operations=[{given.__name__!r}]"
+    if not callable(given):
+        return f"{wants}; it is {given!r}"
+    name = getattr(given, "__qualname__", repr(given))
+    module = getattr(given, "__module__", None)
+    where = "[__file__]" if module == "__main__" else f"[{module!r}]"
+    return (
+        f"{wants}; {name} is a function: decorate it with @troupe.operation('library.{name}') and "
+        f"give its module, operations={where}"
+    )
 
 
 def paths(what: str, given: object) -> list[str]:

@@ -27,6 +27,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import _core
+from .errors import class_name
 
 if TYPE_CHECKING:
     import traceback
@@ -355,19 +356,30 @@ def define_with_functions() -> None:
         )
 
 
-def told(error: BaseException) -> str:
-    """The reason, then the traceback: the frames of the operation, without Troupe's own.
+def told(error: BaseException) -> tuple[str, str, int]:
+    """The name of its class; its text; and how long the reason is, with which that begins.
 
-    The same for the exception's causes, and for the exceptions of a group.
+    The traceback follows: the frames of the operation, without Troupe's own. Then come the
+    exception's causes, and the exceptions of a group, in the same way.
     """
     import traceback
 
-    text = _told(traceback.TracebackException.from_exception(error), _CAUSES)
+    whole = traceback.TracebackException.from_exception(error)
+    text = _told(whole, _CAUSES)
+    reason = _reason(whole)
+    return class_name(error), _encodable(text), len(_encodable(reason))
+
+
+def _encodable(text: str) -> str:
     return text.encode(errors="backslashreplace").decode()
 
 
+def _reason(error: traceback.TracebackException) -> str:
+    return _cut("".join(error.format_exception_only()).strip())
+
+
 def _told(error: traceback.TracebackException, deeper: int) -> str:
-    reason = _cut("".join(error.format_exception_only()).strip())
+    reason = _reason(error)
     here = os.path.dirname(__file__) + os.sep
     stack = [one for one in error.stack if not one.filename.startswith(here)]
     if len(stack) > 2 * _FRAMES:

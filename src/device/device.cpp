@@ -136,12 +136,19 @@ result<std::uint64_t> bytes_of(dtype type, const shape& extents) {
   return empty ? 0 : static_cast<std::uint64_t>(bytes);
 }
 
+// A pool does not know its device's generation.
+error no_memory(const device_endpoint& core, error why) {
+  why.device = core.ordinal();
+  why.generation = core.generation();
+  return why;
+}
+
 result<any_tensor> allocate_in(device_endpoint& core, memory_space space, dtype type,
                                const shape& extents, placement where = placement::shared) {
   auto bytes = bytes_of(type, extents);
   if (!bytes) return std::move(bytes).error();
   auto buffer = core.allocate(space, *bytes, where);
-  if (!buffer) return std::move(buffer).error();
+  if (!buffer) return no_memory(core, std::move(buffer).error());
   return any_tensor::owned(*std::move(buffer), type, extents);
 }
 

@@ -167,7 +167,7 @@ memory_pool::memory_pool(const pool_config& config, place where, os::unique_fd m
 
 memory_pool::~memory_pool() = default;
 
-error memory_pool::no_memory(std::uint64_t bytes, const std::string& why) {
+error memory_pool::no_memory(std::uint64_t bytes, std::optional<error> why) {
   const std::uint64_t used = slabs_ ? slabs_->used_bytes() : arena_.used_bytes();
   const std::uint64_t free = config_.limit_bytes - std::min(used, config_.limit_bytes);
   const bool on_the_device = config_.space == memory_space::device;
@@ -181,9 +181,26 @@ error memory_pool::no_memory(std::uint64_t bytes, const std::string& why) {
   }
   message += on_the_device ? fmt::format(", memory_limit_bytes {}", config_.limit_bytes)
                            : fmt::format(", limit {} bytes", config_.limit_bytes);
-  if (!why.empty()) message += "; " + why;
-  return error{
-      .code = errc::out_of_memory, .message = std::move(message), .device = config_.device};
+  error made{.code = errc::out_of_memory, .message = std::move(message), .device = config_.device};
+  if (why) made.cause = std::make_shared<error>(*std::move(why));
+  return made;
+}
+
+void memory_pool::close(const error& why) {
+  auto cause = std::make_shared<const error>(why);
+  {
+    const std::lock_guard lock(mutex_);
+    why_closed_ = std::move(cause);
+  }
+  closed_.store(true, std::memory_order_release);
+}
+
+error memory_pool::closed_error() const {
+  const std::lock_guard lock(mutex_);
+  return error{.code = errc::device_stopped,
+               .message = "the device has stopped, and hands out no more memory",
+               .device = config_.device,
+               .cause = why_closed_};
 }
 
 std::optional<arena::piece> memory_pool::take_piece(std::uint64_t bytes) {
@@ -198,18 +215,15 @@ std::optional<arena::piece> memory_pool::take_piece(std::uint64_t bytes) {
 
 result<detail::buffer_ref> memory_pool::allocate(std::uint64_t bytes, std::uint64_t generation,
                                                  bool separable) {
-  if (closed()) {
-    return error{.code = errc::device_stopped,
-                 .message = "the device has stopped, and hands out no more memory",
-                 .device = config_.device};
-  }
+  if (closed()) [[unlikely]]
+    return closed_error();
   std::unique_lock lock(mutex_);
   std::optional<arena::piece> piece;
   // Bounding the size keeps every sum of the arena from overflowing.
-  if (bytes > config_.limit_bytes) return no_memory(bytes, {});
+  if (bytes > config_.limit_bytes) return no_memory(bytes);
   if (!slabs_) {
     piece = take_piece(bytes);
-    if (!piece) return no_memory(bytes, {});
+    if (!piece) return no_memory(bytes);
     extend_reach(piece->offset + piece->bytes);
   } else {
     // Released memory is available once every worker has unmapped it, which takes a moment; wait
@@ -223,7 +237,7 @@ result<detail::buffer_ref> memory_pool::allocate(std::uint64_t bytes, std::uint6
         break;
       }
       released = slabs_->release_unused() || released;
-      if (!released || tries == timeout) return no_memory(bytes, taken.error().message);
+      if (!released || tries == timeout) return no_memory(bytes, std::move(taken).error());
       lock.unlock();
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
       lock.lock();

@@ -123,8 +123,8 @@ class memory_pool final : public detail::buffer_owner,
   /// buffer is handed out.
   void on_frozen_unused(std::function<void(detail::buffer_ref)> thaw) { thaw_ = std::move(thaw); }
 
-  /// Hands out no more, until `reopen`: its device has stopped.
-  void close() noexcept { closed_.store(true, std::memory_order_release); }
+  /// Hands out no more, until `reopen`: its device has stopped. `why` is the cause of refusals.
+  void close(const error& why);
   void reopen() noexcept { closed_.store(false, std::memory_order_release); }
   [[nodiscard]] bool closed() const noexcept { return closed_.load(std::memory_order_acquire); }
 
@@ -152,7 +152,8 @@ class memory_pool final : public detail::buffer_owner,
   [[nodiscard]] static result<place> find_device_place(const pool_config& config);
   [[nodiscard]] detail::buffer& free_block();
   [[nodiscard]] std::optional<arena::piece> take_piece(std::uint64_t bytes);
-  [[nodiscard]] error no_memory(std::uint64_t bytes, const std::string& why);
+  [[nodiscard]] error no_memory(std::uint64_t bytes, std::optional<error> why = std::nullopt);
+  [[nodiscard]] error closed_error() const;
   void extend_reach(std::uint64_t end);
 
   const pool_config config_;
@@ -179,6 +180,7 @@ class memory_pool final : public detail::buffer_owner,
   std::deque<detail::buffer> buffers_;  // stable addresses, index = id
   std::vector<std::uint32_t> free_ids_;
   std::uint64_t peak_ = 0;
+  std::shared_ptr<const error> why_closed_;
   std::shared_ptr<memory_pool> self_;  // while buffers exist
 };
 

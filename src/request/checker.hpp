@@ -20,6 +20,8 @@ class checker {
   checker(const description_table& t, const void* request) noexcept : t_(t), request_(request) {}
 
   [[nodiscard]] result<void> verdict();
+  /// Checks only the types of the tensors that are given.
+  [[nodiscard]] result<void> types_of_given();
 
  private:
   // Each returns whether the rule holds, and otherwise has recorded why not. Functions that only
@@ -52,7 +54,7 @@ class checker {
   // values.cpp
   [[nodiscard]] bool enumerator(std::size_t i);
   [[nodiscard]] bool types(const type_table& table);
-  [[gnu::cold, gnu::noinline]] bool wrong_types(const type_table& table);
+  [[gnu::cold, gnu::noinline]] bool wrong_types(const type_table& table, bool only_given);
   [[nodiscard]] bool only(std::size_t i);
   [[nodiscard]] bool range(std::size_t i);
   [[nodiscard]] bool factor(std::size_t i);

@@ -124,6 +124,13 @@ class output_allocator {
     }
   }
 
+  // Missing, and not allocated. One without elements has a rank.
+  [[nodiscard]] bool is_needed(std::size_t i) {
+    const field_details& d = t_.details[i];
+    return tensor(i).null() && tensor(i).rank() == 0 && !d.optional && d.given_where < 0 &&
+           !would_write(i);
+  }
+
   [[nodiscard]] const std::vector<extent>& shape_of(std::size_t i) const {
     for (const auto& other : t_.details[i].other_shapes) {
       if (holds(condition_of(other.where), request_)) return other.shape.extents;
@@ -226,14 +233,11 @@ class output_allocator {
           table.unless, [&](int where) { return holds(condition_of(where), request_); });
       if (found == table.fields.end() || !counts) continue;
       const auto place = static_cast<std::size_t>(found - table.fields.begin());
-      bool is_known = false;
       for (const std::uint64_t row : table.rows) {
-        const std::optional<bool> fits = row_fits(table, row);
-        is_known = is_known || fits.has_value();
-        if (fits.value_or(table.rows.size() == 1)) return type_table::type_in(row, place);
+        if (row_fits(table, row).value_or(table.rows.size() == 1)) {
+          return type_table::type_in(row, place);
+        }
       }
-      return undetermined(i, is_known ? "its type goes with none of " + given_types(table)
-                                      : std::string("nothing determines its type"));
     }
     return undetermined(i, "nothing determines its type");
   }
@@ -246,16 +250,17 @@ class output_allocator {
     }
     return fits;
   }
-  [[nodiscard]] std::string given_types(const type_table& table) {
-    std::vector<std::string> all;
-    for (const std::uint16_t i : table.fields) {
-      if (!tensor(i).null())
-        all.push_back(fmt::format("{} {}", t_.details[i].name, to_string(tensor(i).type())));
-    }
-    return fmt::format("{}", fmt::join(all, ", "));
-  }
 
-  [[nodiscard]] error undetermined(std::size_t i, std::string_view why) const {
+  // The argument at fault where a result does not follow from the others: an operand that is not
+  // given, or one whose type goes with none of those before it; else the result itself.
+  [[nodiscard]] error undetermined(std::size_t i, std::string_view why) {
+    for (const std::uint16_t other : t_.tensors) {
+      if (!is_needed(other)) continue;
+      return error{.code = errc::invalid_argument,
+                   .message = fmt::format("{}: {} is not given", name_, t_.details[other].name)};
+    }
+    if (auto types = checker(t_, request_).types_of_given(); !types)
+      return std::move(types).error();
     return error{
         .code = errc::invalid_argument,
         .message = fmt::format("{}: {} must be given: {}", name_, t_.details[i].name, why)};

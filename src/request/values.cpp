@@ -42,17 +42,26 @@ bool checker::types(const type_table& table) {
   for (const std::uint64_t row : table.rows) {
     if (((row ^ types) & asked) == 0) return true;
   }
-  return wrong_types(table);
+  return wrong_types(table, false);
+}
+
+result<void> checker::types_of_given() {
+  for (const type_table& table : t_.types) {
+    const bool counts = std::ranges::none_of(
+        table.unless, [&](int where) { return holds(condition_of(where), request_); });
+    if (counts && !wrong_types(table, true)) return std::move(*failure_);
+  }
+  return {};
 }
 
 // "c must be one of f16, f32 because a is f16 and b is f16; it is bf16": the first field whose type
 // matches no row with the types before it.
-bool checker::wrong_types(const type_table& table) {
+bool checker::wrong_types(const type_table& table, bool only_given) {
   std::vector<std::uint64_t> rows = table.rows;
   std::vector<std::string> because;
   for (std::size_t place = 0; place < table.fields.size(); ++place) {
     const std::uint16_t i = table.fields[place];
-    if (tensor(i).null() && t_.details[i].optional) continue;
+    if (tensor(i).null() && (only_given || t_.details[i].optional)) continue;
     const dtype type = tensor(i).type();
     std::vector<std::string_view> could;
     for (const std::uint64_t row : rows) {

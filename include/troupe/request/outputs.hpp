@@ -17,8 +17,9 @@ namespace troupe {
 /// must be given or `also` has their offsets; so are those in host memory.
 /// \returns the offsets of the allocated fields in the request, in the order of the description
 /// \errors `invalid_argument` for a tensor whose type or extents nothing determines, which names
-/// it; those of the function that derives forms, and of `allocate`. The request is then unchanged,
-/// except for tensors allocated before
+/// it, or the operand that is not given; `type_mismatch` where the types of those given do not go
+/// together; those of the function that derives forms, and of `allocate`. The request is then
+/// unchanged, except for tensors allocated before
 [[nodiscard]] TROUPE_EXPORT result<std::vector<std::size_t>> allocate_outputs(
     const request_type& type, void* request,
     const std::function<result<any_tensor>(dtype, const shape&)>& allocate,

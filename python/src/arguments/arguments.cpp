@@ -8,7 +8,10 @@
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
+#include <array>
 #include <complex>
+#include <map>
+#include <memory>
 #include <span>
 #include <type_traits>
 
@@ -42,7 +45,32 @@ bool begins_function(std::span<const field_view> fields) {
   return fields[1].name == std::string(group) + std::string(constants_suffix);
 }
 
+constexpr std::array<short_name, 3> all_short_names{
+    {{"max", "maximum"}, {"min", "minimum"}, {"prod", "product"}}};
+
+// Options of every request.
+constexpr std::array<const char*, 3> options{"deadline", "run_limit", "quarantine"};
+
+// The number of an enumerator; that of none if there is no such name.
+std::size_t enumerator_named(std::span<const std::string_view> all, std::string_view name) {
+  auto found = std::ranges::find(all, name);
+  if (found == all.end()) {
+    const auto longer = std::ranges::find(all_short_names, name, &short_name::name);
+    if (longer != all_short_names.end()) found = std::ranges::find(all, longer->of);
+  }
+  return static_cast<std::size_t>(found - all.begin());
+}
+
 }  // namespace
+
+std::span<const short_name> short_names() noexcept { return all_short_names; }
+
+const argument_setter& setter_for(const request_type& type) {
+  static auto& all = *new std::map<const request_type*, std::unique_ptr<argument_setter>>;
+  if (const auto found = all.find(&type); found != all.end()) return *found->second;
+  auto made = std::make_unique<argument_setter>(type);  // may let other threads in
+  return *all.try_emplace(&type, std::move(made)).first->second;
+}
 
 std::optional<scalar> scalar_from(nb::handle value) {
   PyObject* const v = value.ptr();
@@ -128,9 +156,12 @@ auto argument_setter::positional() const -> const std::vector<const argument*>& 
 void argument_setter::refuse_unknown(nb::handle name) const {
   std::string message =
       std::string(type_.name) + "() has no argument " + shown_text(name) + "; it has ";
-  for (const argument& one : arguments_)
-    message += (&one == arguments_.data() ? "" : ", ") + shown_text(one.name);
-  throw nb::type_error(message.c_str());
+  std::vector<std::string> known(options.begin(), options.end());
+  for (const argument& one : arguments_) {
+    known.push_back(shown_text(one.name));
+    message += (&one == arguments_.data() ? "" : ", ") + known.back();
+  }
+  throw nb::type_error((message + did_you_mean(name, known)).c_str());
 }
 
 void argument_setter::expect_first(const argument& to, std::size_t given) const {
@@ -258,10 +289,8 @@ nb::handle argument_setter::set(any_request& request, const argument& to, nb::ha
       return {};
     case field_kind::enumeration: {
       if (nb::isinstance<nb::str>(value)) {
-        const std::string name = shown_text(value);
-        const auto found = std::ranges::find(f.enumerators, name);
-        if (found != f.enumerators.end()) {
-          const std::size_t number = static_cast<std::size_t>(found - f.enumerators.begin());
+        const std::size_t number = enumerator_named(f.enumerators, shown_text(value));
+        if (number < f.enumerators.size()) {
           std::memcpy(static_cast<std::byte*>(data) + f.offset, &number, f.enumeration_bytes);
           return {};
         }
@@ -269,7 +298,9 @@ nb::handle argument_setter::set(any_request& request, const argument& to, nb::ha
       std::string must = "one of ";
       for (const std::string_view one : f.enumerators)
         must += (one == f.enumerators.front() ? "'" : ", '") + std::string(one) + "'";
-      refuse(to, must, value);
+      const std::vector<std::string> known(f.enumerators.begin(), f.enumerators.end());
+      refuse_given(name_of(to), must, value,
+                   nb::isinstance<nb::str>(value) ? did_you_mean(value, known) : "");
     }
     case field_kind::text:
       f.in<std::string>(data) = given<std::string>(name_of(to), "a str", value);

@@ -7,6 +7,7 @@
 #include <nanobind/nanobind.h>
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,13 @@ struct failed_operand;
 
 /// Python's name of a field: `from.seed` is `from_seed`, and `in`, a word of Python's, `in_`.
 [[nodiscard]] std::string python_name(std::string_view field);
+
+/// NumPy's short names of enumerators: "max" beside "maximum".
+struct short_name {
+  std::string_view name;
+  std::string_view of;
+};
+[[nodiscard]] std::span<const short_name> short_names() noexcept;
 
 /// The number that a Python object is: an int, a float, a complex, or what converts to one.
 [[nodiscard]] std::optional<scalar> scalar_from(nb::handle value);
@@ -36,6 +44,8 @@ class argument_setter {
     int result = -1;           ///< of a tensor that may be written: its number among these
   };
   [[nodiscard]] const std::vector<argument>& all() const noexcept { return arguments_; }
+  /// The request's name.
+  [[nodiscard]] std::string_view request() const noexcept { return type_.name; }
   /// The tensor with that offset in the request.
   [[nodiscard]] const argument& at(std::size_t offset) const noexcept;
   /// The arguments that may be given without their names, in order: the operands that a request
@@ -67,5 +77,8 @@ class argument_setter {
   mutable std::vector<const argument*> positional_;
   mutable bool has_positional_ = false;
 };
+
+/// The fields by which Python knows a type, made once for each. With the GIL.
+[[nodiscard]] const argument_setter& setter_for(const request_type& type);
 
 }  // namespace troupe::python

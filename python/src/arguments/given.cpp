@@ -51,10 +51,19 @@ std::string short_text(nb::handle value) {
   return text.substr(0, end) + "…";
 }
 
-void refuse_given(std::string_view what, std::string_view must, nb::handle value) {
-  const std::string message =
-      std::string(what) + " must be " + std::string(must) + "; it is " + short_text(value);
+void refuse_given(std::string_view what, std::string_view must, nb::handle value,
+                  std::string_view end) {
+  const std::string message = std::string(what) + " must be " + std::string(must) + "; it is " +
+                              short_text(value) + std::string(end);
   throw nb::type_error(message.c_str());
+}
+
+std::string did_you_mean(nb::handle name, const std::vector<std::string>& known) {
+  nb::list all;
+  for (const std::string& one : known)
+    all.append(nb::str(one.data(), one.size()));
+  return shown_text(
+      nb::module_::import_("troupe.methods.suggestions").attr("did_you_mean")(nb::str(name), all));
 }
 
 std::optional<std::int64_t> integer_from(nb::handle value) {

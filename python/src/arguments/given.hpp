@@ -22,8 +22,13 @@ namespace nb = nanobind;
 /// `repr` of an object, truncated if it is long.
 [[nodiscard]] std::string short_text(nb::handle value);
 
-/// Throws a TypeError that `what` must be `must`; it is `value`.
-[[noreturn]] void refuse_given(std::string_view what, std::string_view must, nb::handle value);
+/// Throws a TypeError that `what` must be `must`; it is `value`. `end` ends the message.
+[[noreturn]] void refuse_given(std::string_view what, std::string_view must, nb::handle value,
+                               std::string_view end = {});
+
+/// The end of a message about an unknown name: "; did you mean 'x'?" if a known one is near, else
+/// empty.
+[[nodiscard]] std::string did_you_mean(nb::handle name, const std::vector<std::string>& known);
 
 /// An int, or what stands for one (`__index__`); nothing for anything else. Throws OverflowError.
 [[nodiscard]] std::optional<std::int64_t> integer_from(nb::handle value);

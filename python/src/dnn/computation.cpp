@@ -261,7 +261,8 @@ nb::object compute(nb::handle device, const computation& what, const nb::tuple& 
     }
   }
   nb::object made = forms.size() == 1 ? nb::object(answers[0]) : nb::object(nb::tuple(answers));
-  if (failed.why) return not_sent(request, std::move(failed), {.all = std::move(made)});
+  written_tensors written{.all = std::move(made), .of = &setter_for(request.type())};
+  if (failed.why) return not_sent(request, std::move(failed), std::move(written));
   const library_actor actor = on->device.library("dnn");
   const request_options options{.deadline = duration_of(deadline),
                                 .run_limit = duration_of(run_limit),
@@ -272,8 +273,8 @@ nb::object compute(nb::handle device, const computation& what, const nb::tuple& 
     if (!r) return std::move(r).error();
     return {};
   });
-  py_future coming(std::make_shared<pending_future<void>>(std::move(answer)),
-                   {.all = std::move(made)}, std::move(sent.handle));
+  py_future coming(std::make_shared<pending_future<void>>(std::move(answer)), std::move(written),
+                   std::move(sent.handle));
   if (coming.done()) coming.raise_refusal();
   return nb::cast(std::move(coming));
 }

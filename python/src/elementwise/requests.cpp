@@ -237,7 +237,7 @@ std::vector<std::int64_t> axes_from(nb::handle axis) {
 }
 
 ew::reduction reduction_from(nb::handle name) {
-  static const argument_setter setter(request_type_of<ew::reduce>());
+  const argument_setter& setter = setter_for(request_type_of<ew::reduce>());
   any_request request(request_type_of<ew::reduce>());
   const nb::object op = nb::steal(PyUnicode_InternFromString("op"));
   failed_operand none;
@@ -255,6 +255,8 @@ function identity(std::size_t inputs) {
 
 template <class R>
 nb::object send(const device_ref& device, call& made, R wanted, const request_options& options) {
+  static const argument_setter* setter = nullptr;  // under the GIL
+  if (setter == nullptr) setter = &setter_for(request_type_of<R>());
   any_request request(request_type_of<R>());
   auto& r = *static_cast<R*>(request.data());
   r = std::move(wanted);
@@ -262,11 +264,11 @@ nb::object send(const device_ref& device, call& made, R wanted, const request_op
   r.outputs = made.outputs();
   if constexpr (requires { r.what; }) r.what = made.what();
   if (made.has_failed_operand())
-    return not_sent(request, made.take_failed(), {.all = made.answer()});
+    return not_sent(request, made.take_failed(), {.all = made.answer(), .of = setter});
   const library_actor actor = device->device.library("elementwise");
   sent_request sent = python::send(*device, actor, std::move(request), options);
   py_future coming(std::make_shared<pending_future<any_reply>>(std::move(sent.answer)),
-                   {.all = made.answer()}, std::move(sent.handle));
+                   {.all = made.answer(), .of = setter}, std::move(sent.handle));
   if (coming.done()) coming.raise_refusal();
   return nb::cast(std::move(coming));
 }

@@ -2,6 +2,7 @@
 
 #include "binding.hpp"
 #include "device_handle.hpp"
+#include "device_snapshots.hpp"
 
 #include <troupe/device/events.hpp>
 
@@ -11,6 +12,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 namespace troupe::python {
 namespace {
@@ -22,7 +24,7 @@ double seconds(std::chrono::nanoseconds time) {
 // Seconds since the epoch, as in `time.time()`.
 double time_of(const device_event& e) { return seconds(e.at.time_since_epoch()); }
 
-nb::object namespace_for(const device_event& e) {
+nb::object event_object(const device_event& e) {
   nb::dict made;
   made["kind"] = std::string(to_string(e.what));
   made["number"] = e.number;
@@ -38,7 +40,7 @@ nb::object namespace_for(const device_event& e) {
   made["budget"] = e.budget;
   made["request"] = e.why ? e.why->request : std::string();
   made["cause"] = e.why ? exception_for(*e.why) : nb::none();
-  return nb::module_::import_("types").attr("SimpleNamespace")(**made);
+  return snapshot_of(std::move(made));
 }
 
 }  // namespace
@@ -54,7 +56,7 @@ log_hook log_to_python() {
             .attr("log")(std::string(to_string(entry.level)), std::string(entry.source),
                          std::string(entry.event),
                          failed ? exception_for(entry.reason) : nb::none(),
-                         entry.of_device ? namespace_for(*entry.of_device) : nb::none());
+                         entry.of_device ? event_object(*entry.of_device) : nb::none());
       } catch (nb::python_error& e) {
         e.discard_as_unraisable("the logger troupe");
       }
@@ -66,7 +68,7 @@ void add_events(nb::module_& m) {
   m.def("_events", [](nb::handle device, std::uint64_t after) {
     nb::list made;
     for (const device_event& e : handle_of(device)->device.events(after))
-      made.append(namespace_for(e));
+      made.append(event_object(e));
     return made;
   });
 }

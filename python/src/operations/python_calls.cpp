@@ -10,13 +10,9 @@
 #include <troupe/plugin/cuda.hpp>
 #include <troupe/plugin/worker_entry.hpp>
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
-#include <pthread.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -40,7 +36,6 @@ namespace {
 
 // Set before any thread of a worker runs.
 bool in_worker = false;
-bool in_fork_server = false;
 PyInterpreterState* interpreter = nullptr;
 PyObject* call_when_started = nullptr;
 // The present target of stderr, which the program can read, and its real target.
@@ -239,8 +234,41 @@ nb::object call(const python_operation& op, const void* request, lane_context& w
   return answer;
 }
 
-void put_answer(const python_operation& op, nb::handle answer, std::byte* reply) {
-  if (answer.is_none() || op.type->described_reply == nullptr) return;
+// The bytes of an answer's arrays and texts, which pickling copies.
+std::uint64_t bytes_in(nb::handle o, int depth = 3) {
+  PyObject* const p = o.ptr();
+  if (PyFloat_CheckExact(p) || PyLong_CheckExact(p)) return 0;
+  if (PyUnicode_CheckExact(p)) return static_cast<std::uint64_t>(PyUnicode_GET_LENGTH(p));
+  std::uint64_t all = 0;
+  const bool is_tuple = PyTuple_CheckExact(p);
+  if (is_tuple || PyList_CheckExact(p)) {
+    for (Py_ssize_t i = 0; depth > 0 && i < Py_SIZE(p); ++i)
+      all += bytes_in(is_tuple ? PyTuple_GET_ITEM(p, i) : PyList_GET_ITEM(p, i), depth - 1);
+  } else if (PyDict_CheckExact(p)) {
+    PyObject* value = nullptr;
+    for (Py_ssize_t i = 0; depth > 0 && PyDict_Next(p, &i, nullptr, &value) != 0;)
+      all += bytes_in(value, depth - 1);
+  } else if (PyObject_CheckBuffer(p) != 0 && !PyObject_HasAttrString(p, "nbytes")) {
+    all = PyObject_Size(p) < 0 ? 0 : static_cast<std::uint64_t>(PyObject_Size(p));
+  } else if (PyObject* const bytes = PyObject_GetAttrString(p, "nbytes"); bytes != nullptr) {
+    all = PyLong_Check(bytes) != 0 ? PyLong_AsUnsignedLongLong(bytes) : 0;
+    Py_DECREF(bytes);
+  }
+  PyErr_Clear();
+  return all;
+}
+
+result<void> put_answer(const python_operation& op, nb::handle answer, std::byte* reply) {
+  if (answer.is_none() || op.type->described_reply == nullptr) return {};
+  // Of a worker's replies, `wire::reply_heap_bytes`. A larger one is pickled for nothing, and its
+  // copies may be what ends the worker.
+  constexpr std::uint64_t most = std::uint64_t{64} << 20;
+  if (const std::uint64_t bytes = bytes_in(answer); bytes > most) {
+    return error{.code = errc::size_overflow,
+                 .message = "the answer has " + std::to_string(bytes) + " bytes and may have " +
+                            std::to_string(most) +
+                            ": write large results to a tensor (troupe.Writes)"};
+  }
   static PyObject* const dumps =
       nb::object(nb::module_::import_("pickle").attr("dumps")).release().ptr();
   const nb::object pickled = nb::steal(PyObject_CallOneArg(dumps, answer.ptr()));
@@ -249,6 +277,7 @@ void put_answer(const python_operation& op, nb::handle answer, std::byte* reply)
   reinterpret_cast<std::string*>(reply + offset)
       ->assign(PyBytes_AS_STRING(pickled.ptr()),
                static_cast<std::size_t>(PyBytes_GET_SIZE(pickled.ptr())));
+  return {};
 }
 
 }  // namespace
@@ -277,8 +306,12 @@ error take_python_error() {
   if (PyErr_ExceptionMatches(PyExc_MemoryError) != 0) why.code = errc::out_of_memory;
   nb::python_error caught;
   try {
-    why.message = nb::cast<std::string>(
-        nb::module_::import_("troupe.operations").attr("told")(caught.value()));
+    const nb::object told = nb::module_::import_("troupe.operations").attr("told")(caught.value());
+    why.message = nb::cast<std::string>(told[1]);
+    if (why.code == errc::handler_failed) {
+      why.code_name = nb::cast<std::string>(told[0]);
+      why.vendor_code = nb::cast<std::int64_t>(told[2]);
+    }
   } catch (const std::exception&) {
     PyErr_Clear();
   }
@@ -290,7 +323,7 @@ result<void> run_python(void* executor, const void* request, lane_context& where
   const auto& op = *static_cast<const python_operation*>(executor);
   result<void> outcome;
   try {
-    put_answer(op, call(op, request, where), reply);
+    outcome = put_answer(op, call(op, request, where), reply);
   } catch (nb::python_error& raised) {
     raised.restore();
     outcome = take_python_error();
@@ -321,54 +354,9 @@ void add_in_worker(operation_table& table) {
 
 }  // namespace
 
-bool is_fork_server() noexcept { return in_fork_server; }
-
-namespace {
-
-// The threads beside the one that forked last, at that moment.
-std::vector<int>& threads_at_fork() {
-  static std::vector<int>& all = *new std::vector<int>;
-  return all;
-}
-
-// Registered before any library, and so called after all of them: those that know of forks have
-// ended their threads. One that ends is listed a moment longer.
-void note_threads_at_fork() {
-  if (in_worker) return;
-  constexpr int most_looks = 20;
-  for (int i = 0; i < most_looks; ++i) {
-    if (i > 0) ::usleep(1000);
-    threads_at_fork().clear();
-    DIR* const tasks = ::opendir("/proc/self/task");
-    if (tasks == nullptr) return;
-    while (const dirent* const one = ::readdir(tasks)) {
-      const int number = std::atoi(one->d_name);
-      if (number > 0 && number != ::gettid()) threads_at_fork().push_back(number);
-    }
-    ::closedir(tasks);
-    if (threads_at_fork().empty()) return;
-  }
-}
-
-}  // namespace
+bool is_worker() noexcept { return in_worker; }
 
 void add_python_calls(nb::module_& m) {
-  m.def("_begin_fork_server", [] {
-    in_fork_server = true;
-    ::pthread_atfork(&note_threads_at_fork, nullptr, nullptr);
-    // As with a worker, the thread that started it exists for as long as it is wanted.
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    ::prctl(PR_SET_NAME, "troupe-forks");
-    const rlimit none{0, 0};
-    ::setrlimit(RLIMIT_CORE, &none);
-    // It is in a group of its own, and nothing that is meant for the program's concerns it.
-    ::signal(SIGPIPE, SIG_IGN);
-  });
-  m.def("_threads_at_fork", [] { return threads_at_fork(); });
-  m.def("_end_with_parent", [](int parent) {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != parent) ::_exit(1);
-  });
   m.def("_run_worker", [](nb::object when_started, int output_to, int shown_to, int where) {
     in_worker = true;
     output = output_to;

@@ -41,10 +41,13 @@ void warn(const std::string& text, bool here) noexcept {
   PyObject* trace = nullptr;
   PyErr_Fetch(&type, &value, &trace);
   try {
-    const nb::object category = nb::module_::import_("troupe.errors").attr("UnretrievedFailure");
+    const nb::module_ errors = nb::module_::import_("troupe.errors");
+    const nb::object shown = errors.attr("in_python")(nb::str(text.data(), text.size()));
+    const char* const c_text = nb::cast<const char*>(shown);
+    const nb::object category = errors.attr("UnretrievedFailure");
     const int failed =
-        here ? PyErr_WarnEx(category.ptr(), text.c_str(), 1)
-             : PyErr_WarnExplicit(category.ptr(), text.c_str(), "troupe", 1, "troupe", nullptr);
+        here ? PyErr_WarnEx(category.ptr(), c_text, 1)
+             : PyErr_WarnExplicit(category.ptr(), c_text, "troupe", 1, "troupe", nullptr);
     if (failed != 0) PyErr_WriteUnraisable(nullptr);
   } catch (nb::python_error& e) {
     e.discard_as_unraisable("troupe.UnretrievedFailure");

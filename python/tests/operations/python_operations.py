@@ -248,3 +248,10 @@ def says_from_c(text: str, *, times: int = 1, how: str = "") -> None:
         os.write(2, (text + "\n").replace("#", str(i)).encode())
     if how == "abort":
         os.abort()
+
+
+@troupe.operation("py.huge")
+def huge(bytes: int, *, nested: bool = False):
+    """Pages that are never touched take no memory until they are pickled."""
+    made = np.zeros(bytes, "u1")
+    return {"all": [made, (made[:1],)]} if nested else made

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import pathlib
+import pickle
 import re
 import subprocess
 import sys
@@ -105,6 +106,31 @@ def test_answers_of_any_size_are_pickled(service):
     with pytest.raises(troupe.HandlerFailed, match="cannot be unpickled here: ValueError") as why:
         service.py.unpicklable_there().result()
     assert why.value.request == "py.unpicklable_there"
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_an_answer_too_large_is_refused_before_it_is_pickled(service, nested):
+    begin = time.monotonic()
+    with pytest.raises(troupe.SizeOverflow, match=r"8589934592.*troupe\.Writes|troupe\.Writes"):
+        service.py.huge(bytes=8 << 30, nested=nested).result()
+    assert time.monotonic() - begin < 5
+    assert service.py.huge(bytes=1 << 20).result().nbytes == 1 << 20
+
+
+def test_a_failed_handler_has_its_exception_in_fields(service):
+    with pytest.raises(troupe.HandlerFailed) as caught:
+        service.py.raises(how="cause").result()
+    why = caught.value
+    assert why.exception_type == "RuntimeError"
+    assert why.traceback.startswith('  File "') and "because of KeyError" in why.traceback
+    assert why.message == f"RuntimeError: no such model\n{why.traceback}"
+    assert (why.code_name, why.vendor_code) == ("", 0)
+    back = pickle.loads(pickle.dumps(why))
+    assert (back.exception_type, back.traceback) == (why.exception_type, why.traceback)
+    with pytest.raises(troupe.HandlerFailed) as caught:
+        service.py.unpicklable_there().result()
+    assert caught.value.exception_type == "ValueError"
+    assert "cannot be" not in caught.value.traceback
 
 
 TOLD = {

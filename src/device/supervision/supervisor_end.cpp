@@ -49,7 +49,7 @@ void supervisor::end_service(const error& reason, bool by_request) {
   pid_.store(-1, std::memory_order_release);
   state_.store(device_state::stopped, std::memory_order_release);
   std::atomic_thread_fence(std::memory_order_seq_cst);  // see `fail_latecomers`
-  parts_.device_memory.close();
+  parts_.device_memory.close(reason);
   if (active_) active_->end();
   settlement_.end_worker();
   {

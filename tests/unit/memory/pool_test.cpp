@@ -213,7 +213,7 @@ TEST(MemoryPool, BuffersOutliveThePoolsOwner) {
   const std::weak_ptr<memory_pool> watched = pool;
   auto buffer = std::optional(pool->allocate(pool_granule, 1).value());
   std::byte* const address = (*buffer)->address;
-  pool->close();
+  pool->close({.code = errc::device_stopped});
   pool.reset();
   ASSERT_FALSE(watched.expired());
   std::memset(address, 5, pool_granule);
@@ -223,8 +223,11 @@ TEST(MemoryPool, BuffersOutliveThePoolsOwner) {
 
 TEST(MemoryPool, AClosedPoolRefusesNewBuffers) {
   const auto pool = make_pool();
-  pool->close();
-  EXPECT_EQ(pool->allocate(1, 1).error().code, errc::device_stopped);
+  pool->close({.code = errc::device_fault, .message = "the reason"});
+  const error why = pool->allocate(1, 1).error();
+  EXPECT_EQ(why.code, errc::device_stopped);
+  ASSERT_NE(why.cause, nullptr);
+  EXPECT_EQ(why.cause->message, "the reason");
 }
 
 TEST(MemoryPool, TrimEmptiesWhatNobodyUsesAndNothingElse) {

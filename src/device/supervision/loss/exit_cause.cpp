@@ -80,8 +80,12 @@ void explain_by_exit(const role& held, reactor& completions, const wire::worker_
     why.message = fmt::format("killed: another process sent the worker {}", why.code_name);
   } else if (explained) {
     if (crash.has_ticket != 0) what.culprit_ticket = crash.ticket;
-    why.message = fmt::format("crash: the worker process ended by {} at address {:#x}",
-                              why.code_name, crash.address);
+    why.message = fmt::format("crash: the worker process ended by {}", why.code_name);
+    // Other signals are sent by a process, and carry none.
+    constexpr std::array with_address{SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
+    if (std::ranges::find(with_address, static_cast<int>(reported)) != with_address.end()) {
+      why.message += fmt::format(" at address {:#x}", crash.address);
+    }
   } else if (report.signalled) {
     // Code in the worker ends it by one of these signals, or without one. Any other signal, SIGKILL
     // above all, comes from the system or a person.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ._core import Future, Tensor
+from .._core import Future, Tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,9 +29,18 @@ def attribute(self: Future[Any], name: str) -> Any:
             if name in _VIEWS:
                 view = getattr(written, name)
                 return lambda *args, **kwargs: self._part(view(*args, **kwargs))
-        results = f": its results are {', '.join(names)}" if names else ""
-        raise AttributeError(f"a Future has no '{name}'{results}; await it, or wait with result()")
+        raise AttributeError(f"a Future has no {name!r}{_advice(name, written, names)}")
     raise AttributeError(f"a Future has no '{name}'")
+
+
+def _advice(name: str, written: Any, names: tuple[str, ...]) -> str:
+    from .suggestions import computes
+
+    advice = computes(name) if isinstance(written, Tensor) else ""
+    if advice:
+        return f": {advice}"
+    results = f": its results are {', '.join(names)}" if names else ""
+    return f"{results}; await it, or wait with result()"
 
 
 def item(self: Future[Any], index: Any) -> Future[Any]:

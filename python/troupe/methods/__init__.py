@@ -1,0 +1,1 @@
+"""Methods of the native classes that are written in Python."""
