@@ -3,7 +3,7 @@
 #include "answer.hpp"
 #include "arguments/given.hpp"
 #include "binding.hpp"
-#include "device_handle.hpp"
+#include "device/device_handle.hpp"
 #include "future.hpp"
 
 #include <troupe/core/actor.hpp>

@@ -1,6 +1,6 @@
 // Memory that the program uses in place: mapped tensors, and host tensors as NumPy arrays.
 #include "binding.hpp"
-#include "device_handle.hpp"
+#include "device/device_handle.hpp"
 #include "dtypes.hpp"
 #include "tensor.hpp"
 

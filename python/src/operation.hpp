@@ -1,6 +1,6 @@
 #pragma once
 
-#include "device_handle.hpp"
+#include "device/device_handle.hpp"
 
 #include <nanobind/nanobind.h>
 

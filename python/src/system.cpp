@@ -1,6 +1,6 @@
 #include "arguments/given.hpp"
 #include "binding.hpp"
-#include "device_handle.hpp"
+#include "device/device_handle.hpp"
 #include "events/logging.hpp"
 #include "operations/python_operation.hpp"
 #include "profile.hpp"

@@ -2,7 +2,7 @@
 
 #include "arguments/given.hpp"
 #include "binding.hpp"
-#include "device_handle.hpp"
+#include "device/device_handle.hpp"
 #include "dtypes.hpp"
 #include "future.hpp"
 

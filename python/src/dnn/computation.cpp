@@ -1,7 +1,7 @@
 // Computations as Python objects: traced, shown, and sent with their tensors by `device.compute`.
 #include "arguments/arguments.hpp"
 #include "arguments/given.hpp"
-#include "device_handle.hpp"
+#include "device/device_handle.hpp"
 #include "dtypes.hpp"
 #include "elementwise/expression.hpp"
 #include "future.hpp"

@@ -1,6 +1,6 @@
 // Keys and values of growing sequences, in pages.
 #include "binding.hpp"
-#include "device_handle.hpp"
+#include "device/device_handle.hpp"
 #include "dtypes.hpp"
 #include "future.hpp"
 #include "tensor.hpp"

@@ -1,7 +1,7 @@
 // `device.map`, `rows` and `reduce`: allocate outputs, and send a function with its tensors.
 #include "arguments/arguments.hpp"
 #include "arguments/given.hpp"
-#include "device_handle.hpp"
+#include "device/device_handle.hpp"
 #include "dtypes.hpp"
 #include "elementwise/expression.hpp"
 #include "future.hpp"

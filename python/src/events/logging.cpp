@@ -1,8 +1,8 @@
 #include "events/logging.hpp"
 
 #include "binding.hpp"
-#include "device_handle.hpp"
-#include "device_snapshots.hpp"
+#include "device/device_handle.hpp"
+#include "device/snapshots.hpp"
 
 #include <troupe/device/events.hpp>
 

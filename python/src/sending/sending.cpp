@@ -1,7 +1,7 @@
 #include "sending/sending.hpp"
 
 #include "binding.hpp"
-#include "device_handle.hpp"
+#include "device/device_handle.hpp"
 #include "sending/unretrieved.hpp"
 
 #include <troupe/device/unsent.hpp>

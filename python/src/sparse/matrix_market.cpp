@@ -1,6 +1,6 @@
 // Matrix Market files: `troupe.sparse.read_matrix_market` and `SparseMatrix.write_matrix_market`.
 #include "binding.hpp"
-#include "device_handle.hpp"
+#include "device/device_handle.hpp"
 #include "dtypes.hpp"
 #include "tensor.hpp"
 

@@ -1,4 +1,4 @@
-#include "device_snapshots.hpp"
+#include "device/snapshots.hpp"
 
 #include "binding.hpp"
 
