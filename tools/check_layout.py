@@ -63,8 +63,6 @@ FLOORS = {
     "world": {"local", "supervision", "completion", "mailbox", "selection", "copy", "endpoint"},
     "device": {"copy", "endpoint"},
 }
-# Libraries without executors for CUDA yet.
-WITHOUT_CUDA = {"collective"}
 # Headers of requests, include/troupe/<library>/, belong to the layer of what describes them.
 REQUESTS = next(i for i, layer in enumerate(LAYERS) if layer.endswith("/requests/"))
 # Libraries that another one stands on; `memory` is everybody's.
@@ -225,9 +223,8 @@ def check_libraries(paths):
             wanted += [[f"{folder}/requests/{family}.cpp"]]
             if not built_in:
                 wanted += [[f"{folder}/cpu/{family}.cpp"],
+                           [f"{folder}/cuda/{family}.cpp", f"{folder}/cuda/{family}.cu"],
                            [f"tests/conformance/{library}/{family}_test.cpp"]]
-                if library not in WITHOUT_CUDA:
-                    wanted += [[f"{folder}/cuda/{family}.cpp", f"{folder}/cuda/{family}.cu"]]
         if not built_in:
             wanted += [[f"docs/libraries/{library}.md"]]
         for names in wanted:

@@ -160,6 +160,11 @@ memory_pool::memory_pool(const pool_config& config, place where, os::unique_fd m
       arena_(std::max<std::uint64_t>(config.granule_bytes, 8)) {
   if (config_.source) {
     slabs_.emplace(config_.source, range_bytes_, config_.limit_bytes);
+    slabs_->listen([this](const slab_place& slab, bool added) {
+      if (slab_listener_) slab_listener_(slab, added);
+      for (const auto& [who, watcher] : slab_watchers_)
+        if (!added) watcher(slab);
+    });
   } else {
     arena_.grow(config_.limit_bytes / config_.granule_bytes * config_.granule_bytes);
   }

@@ -96,7 +96,18 @@ class memory_pool final : public detail::buffer_owner,
   /// Set before any buffer is handed out, and reset before its owner is destroyed.
   void on_slab(slab_store::listener listener) {
     const std::lock_guard lock(mutex_);
-    if (slabs_) slabs_->listen(std::move(listener));
+    slab_listener_ = std::move(listener);
+  }
+  /// Calls `watcher` for each slab that is removed, until `unwatch_slabs`: for devices that have
+  /// mapped it, too. It is called with the pool's lock.
+  using slab_watcher = std::function<void(const slab_place& removed)>;
+  void watch_slabs(const void* who, slab_watcher watcher) {
+    const std::lock_guard lock(mutex_);
+    slab_watchers_.emplace_back(who, std::move(watcher));
+  }
+  void unwatch_slabs(const void* who) {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(slab_watchers_, [who](const auto& entry) { return entry.first == who; });
   }
 
   /// How far buffers have reached, in steps of `reach_step_bytes`: the memory that an accelerator
@@ -175,6 +186,8 @@ class memory_pool final : public detail::buffer_owner,
   mutable std::mutex mutex_;
   arena arena_;                      // for shared memory
   std::optional<slab_store> slabs_;  // for a device's memory
+  slab_store::listener slab_listener_;
+  std::vector<std::pair<const void*, slab_watcher>> slab_watchers_;
   std::uint64_t reach_ = 0;
   std::vector<std::pair<const void*, reach_watcher>> reach_watchers_;
   std::deque<detail::buffer> buffers_;  // stable addresses, index = id

@@ -22,6 +22,14 @@ struct rank_words {
 inline constexpr std::size_t staging_offset = 4096;
 static_assert(sizeof(rank_words) <= staging_offset);
 
+/// On GPUs each block of threads keeps step with the peers' blocks of its number: a rank has words
+/// for every block, one behind the other, and each block has its own part of every slot. A part
+/// always has this many blocks, because a block that made no step would not know how far its peers
+/// have come.
+inline constexpr int blocks_of_part = 32;
+inline constexpr std::size_t device_staging_offset = std::size_t{64} << 10;
+static_assert(blocks_of_part * sizeof(rank_words) <= device_staging_offset);
+
 /// The words of the whole world.
 struct world_page {
   /// The last operation that the program has given up. Release: a rank that sees it (acquire) may

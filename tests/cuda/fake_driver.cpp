@@ -125,6 +125,8 @@ int fake_driver_refuses() { return CUDA_ERROR_NOT_SUPPORTED; }
 #define FAKE_TEXT(name) #name
 #define FAKE_REFUSED(name) \
   asm(".globl " FAKE_TEXT(name) "\n.set " FAKE_TEXT(name) ", fake_driver_refuses");
+FAKE_REFUSED(cuDeviceCanAccessPeer)
+FAKE_REFUSED(cuDeviceGetP2PAttribute)
 FAKE_REFUSED(cuCtxGetDevice)
 FAKE_REFUSED(cuCtxGetCurrent)
 FAKE_REFUSED(cuCtxSetCurrent)

@@ -10,6 +10,7 @@
 #include "memory/device_source.hpp"
 #include "reply_turn.hpp"
 #include "unit/worker/fake_accelerator.hpp"
+#include "wire/layout.hpp"
 #include "worker/process/process_fault.hpp"
 
 #include <troupe/base/export.hpp>
@@ -17,7 +18,9 @@
 #include <troupe/blas/level1.hpp>
 #include <troupe/blas/level1_reductions.hpp>
 #include <troupe/blas/level3.hpp>
+#include <troupe/collective.hpp>
 #include <troupe/device/device_description.hpp>
+#include <troupe/device/topology.hpp>
 #include <troupe/fault/inject.hpp>
 #include <troupe/fault/spin_until.hpp>
 #include <troupe/memory/copy.hpp>
@@ -129,6 +132,9 @@ class queue_source final : public device_source {
   [[nodiscard]] result<memory_level> level() override {
     return error{.code = errc::unsupported, .message = "nobody counts"};
   }
+  void describe_link(const device_source&, device_link& found) override {
+    found = {.through = device_link::kind::shared_memory, .native_atomics = true};
+  }
   void on_fault(alarm) override {}
   [[nodiscard]] bool used_only_by(const std::vector<std::int32_t>&) override { return true; }
 
@@ -161,6 +167,15 @@ class queue_device final : public accelerator {
     read_only_[at] = read_only ? bytes : 0;
     const int rights = read_only ? PROT_READ : PROT_READ | PROT_WRITE;
     return ::mprotect(at, bytes, rights) == 0 ? result<void>() : system_failure("mprotect", errno);
+  }
+  [[nodiscard]] result<void> map_peer(std::byte* at, std::uint64_t bytes, int descriptor,
+                                      bool writable) override {
+    if (auto mapped = map(at, bytes, descriptor); !mapped || writable) return mapped;
+    return ::mprotect(at, bytes, PROT_READ) == 0 ? result<void>()
+                                                 : system_failure("mprotect", errno);
+  }
+  [[nodiscard]] result<void> unmap_peer(std::byte* at, std::uint64_t bytes) override {
+    return unmap(at, bytes);
   }
   /// Takes as long as a test says for more than a worker begins with.
   [[nodiscard]] result<void> share(std::byte*, std::uint64_t bytes) override {
@@ -230,20 +245,30 @@ class queue_context final : public lane_context {
   std::vector<std::byte> host_room_;
 };
 
+void fail(std::byte* reply, errc code) {
+  auto& slot = *reinterpret_cast<wire::reply_slot*>(reply - offsetof(wire::reply_slot, bytes));
+  slot.code = static_cast<std::uint16_t>(code);
+  slot.reply_bytes = 0;
+}
+
+// `late`: a failure shows when the queue runs it.
 template <request R>
-void add(operation_table& table) {
+void add(operation_table& table, bool late = false) {
   table.insert({.type = &request_type_of<R>(),
                 .run = [](void*, const void* request, lane_context& where,
                           std::byte* reply) -> result<void> {
                   static_cast<fake_lane&>(where).enqueue(
-                      [r = *static_cast<const R*>(request), reply] {
+                      [r = *static_cast<const R*>(request), reply, number = where.sequence()] {
                         queue_context context;
+                        context.set_sequence(number);
                         const operation* cpu = cpu_operations().find(request_type_of<R>().id);
                         const testing_worker::reply_turn here(reply);
-                        (void)cpu->run(cpu->executor, &r, context, reply);
+                        const auto outcome = cpu->run(cpu->executor, &r, context, reply);
+                        if (!outcome && late) fail(reply, outcome.error().code);
                       });
                   return {};
-                }});
+                },
+                .fails_late = late});
 }
 
 result<void> inject(void*, const void* request, lane_context& where, std::byte*) {
@@ -337,6 +362,10 @@ TROUPE_EXPORT void troupe_backend_operations(troupe::operation_table& table) {
   gpu_test::add<memory::copy>(table);
   gpu_test::add<memory::fill>(table);
   gpu_test::add<memory::set_bytes>(table);
+  gpu_test::add<collective::all_reduce>(table, true);
+  gpu_test::add<collective::broadcast>(table, true);
+  gpu_test::add<collective::exchange>(table, true);
+  gpu_test::add<collective::barrier>(table, true);
   table.insert({.type = &request_type_of<fault::inject>(), .run = &gpu_test::inject});
   table.insert({.type = &request_type_of<fault::spin_until>(), .run = &gpu_test::spin_until});
 }

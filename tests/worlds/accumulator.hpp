@@ -12,25 +12,51 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <span>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
 
 namespace troupe::worlds {
 
+/// Devices of the CPU backend; of the plugin that `TROUPE_TEST_PLUGIN` names; or GPUs, if
+/// `TROUPE_BACKEND` is cuda.
 inline device_config small(bool standby = false) {
-  return {.backend = backend_kind::cpu,
-          .memory_limit_bytes = std::uint64_t{64} << 20,
-          .standby = standby,
-          .lane_threads = 1,
-          .fault_injection = true};
+  device_config made{.memory_limit_bytes = std::uint64_t{64} << 20,
+                     .standby = standby,
+                     .lane_threads = 1,
+                     .fault_injection = true};
+  const char* const backend = std::getenv("TROUPE_BACKEND");     // NOLINT(concurrency-mt-unsafe)
+  const char* const plugin = std::getenv("TROUPE_TEST_PLUGIN");  // NOLINT(concurrency-mt-unsafe)
+  if (plugin != nullptr) {
+    made.backend_path = plugin;
+  } else if (backend != nullptr && std::string_view(backend) == "cuda") {
+    made.backend = backend_kind::cuda;
+  } else {
+    made.backend = backend_kind::cpu;
+  }
+  // Slabs are larger than tensors.
+  if (made.backend != backend_kind::cpu) made.memory_limit_bytes = std::uint64_t{1} << 30;
+  return made;
 }
 
+/// GPUs 0, 1 and so on, and from 0 again if there are too few.
 inline std::vector<device> devices_of(system& s, int count, const device_config& config = small()) {
   std::vector<device> all;
-  for (int i = 0; i < count; ++i)
-    all.push_back(s.device(i, config));
+  int gpus = 0;
+  for (int i = 0; i < count; ++i) {
+    try {
+      all.push_back(s.device(i, config));
+      ++gpus;
+    } catch (const failure& none) {
+      if (none.code() != errc::device_unavailable || gpus == 0) throw;
+      device_config shared = config;
+      shared.gpu = gpu_choice::number(i % gpus);
+      all.push_back(s.device(i, shared));
+    }
+  }
   return all;
 }
 

@@ -23,6 +23,8 @@ namespace troupe::cuda {
   each(cuDeviceGetName) \
   each(cuDeviceGetUuid) \
   each(cuDeviceGetAttribute) \
+  each(cuDeviceCanAccessPeer) \
+  each(cuDeviceGetP2PAttribute) \
   each(cuDeviceTotalMem) \
   each(cuDevicePrimaryCtxRetain) \
   each(cuCtxGetDevice) \

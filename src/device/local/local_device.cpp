@@ -71,7 +71,10 @@ local_device::local_device(std::int32_t ordinal, device_config config,
       host_memory_(std::move(host_memory)),
       lanes_(config_.lanes) {}
 
-local_device::~local_device() = default;
+local_device::~local_device() {
+  for (const known_peer& one : peers_)
+    one.pool->unwatch_slabs(this);
+}
 
 void local_device::let_go(local_device* unused) noexcept {
   // In a forked process no part of the device can be ended.

@@ -19,6 +19,7 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -88,10 +89,15 @@ class local_device final : public device_endpoint, public peer_memory {
   void leave_mapping_lane(std::uint8_t lane) noexcept override { lanes_.leave_mapping(lane); }
   void wake_worker() noexcept override { requests_->wake_worker(); }
 
-  /// Maps the memory of another device in the workers of this one, to be read, from the first call
-  /// on. It stays mapped. \errors `unsupported` beyond 63 peers
+  /// Lets the workers of this device read the memory of another one from now on: shared memory as a
+  /// whole, a GPU's slab by slab, once a request names it. \errors `unsupported` beyond 63 peers
   [[nodiscard]] result<void> map_peer(const std::shared_ptr<memory_pool>& peer);
   [[nodiscard]] wire::pool_number number_of(const memory_pool& peer) const override;
+  void reach(const detail::buffer& of, wire::pool_number pool) override {
+    reach_slab(of, pool, false);
+  }
+  /// Maps words of a world, which are a peer's memory, to be written. Its slab is its own.
+  void reach_words(const any_tensor& of);
   /// How far the worker has come with a request.
   enum class progress : std::uint8_t { waits, runs, has_ended };
   [[nodiscard]] progress progress_of(sent_request one);
@@ -145,6 +151,10 @@ class local_device final : public device_endpoint, public peer_memory {
 
  private:
   friend class prepared_request;
+  struct known_peer {
+    std::shared_ptr<memory_pool> pool;
+    std::map<std::uint64_t, bool> writable;  // slabs that are mapped, by offset
+  };
   using deadline = std::optional<std::chrono::steady_clock::time_point>;
 
   /// Frees the device: immediately, or on a thread of its own if a continuation holds the last
@@ -192,6 +202,8 @@ class local_device final : public device_endpoint, public peer_memory {
   template <class Use>
   void with_request(std::uint16_t slot, Use&& use) const;
   void complete_error(std::uint16_t slot, error& failure);
+  void reach_slab(const detail::buffer& of, wire::pool_number pool, bool writable);
+  void forget_slab(const memory_pool& peer, const slab_place& removed);
   [[nodiscard]] bool keeps_outputs(std::uint16_t slot, errc code) const;
 
   const std::int32_t ordinal_;
@@ -210,9 +222,10 @@ class local_device final : public device_endpoint, public peer_memory {
   std::atomic<std::uint64_t> refused_{0};  // a count: relaxed
   valid_requests valid_;
   device_lanes lanes_;
-  mutable std::mutex peers_mutex_;  // guards the next one
+  std::mutex meeting_mutex_;        // held while a peer is added; before the next one
+  mutable std::mutex peers_mutex_;  // guards the next one, whose elements stay; a leaf
   // By pool number, from `first_peer_pool` on. Their workers' descriptors stay open.
-  std::vector<std::shared_ptr<memory_pool>> peers_;
+  std::vector<known_peer> peers_;
 
   // Last: its thread uses everything above and ends first.
   std::unique_ptr<supervisor> supervisor_;

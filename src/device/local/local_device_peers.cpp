@@ -13,19 +13,60 @@
 
 namespace troupe {
 
-result<void> local_device::map_peer(const std::shared_ptr<memory_pool>& peer) {
-  const std::lock_guard lock(peers_mutex_);
-  if (peer == device_memory_ || std::ranges::find(peers_, peer) != peers_.end()) return {};
-  const wire::pool_number pool = requests_->add_peer(peer->base(), peer->bytes());
-  if (pool == 0) {
+result<void> local_device::map_peer(const std::shared_ptr<memory_pool>& pool) {
+  const std::lock_guard meeting(meeting_mutex_);
+  if (pool == device_memory_ || number_of(*pool) != 0) return {};
+  const wire::pool_number number = requests_->add_peer(pool->base(), pool->bytes());
+  if (number == 0) {
     return error{.code = errc::unsupported,
                  .message = fmt::format("device {} has had {} peers, the most that it can have",
                                         ordinal_, wire::max_peers),
                  .device = ordinal_};
   }
-  peers_.push_back(peer);
-  supervisor_->map_peer(pool, peer->bytes(), peer->memory());
+  if (pool->on_device()) {
+    // Before any slab is mapped, and without the lock that the watcher takes.
+    pool->watch_slabs(
+        this, [this, of = pool.get()](const slab_place& removed) { forget_slab(*of, removed); });
+  } else {
+    supervisor_->map_peer(number, pool->bytes(), pool->memory());
+  }
+  const std::lock_guard lock(peers_mutex_);
+  peers_.push_back({.pool = pool, .writable = {}});
   return {};
+}
+
+void local_device::reach_words(const any_tensor& of) {
+  const auto& owner = static_cast<const memory_pool&>(*of.buffer()->owner);
+  if (owner.on_device() && &owner != device_memory_.get()) {
+    reach_slab(*of.buffer().get(), number_of(owner), true);
+  }
+}
+
+void local_device::reach_slab(const detail::buffer& of, wire::pool_number pool, bool writable) {
+  // The buffer is in use, so its slab stays. Its pool is asked without the lock, which it takes
+  // itself when it calls the watcher.
+  const auto place = static_cast<const memory_pool&>(*of.owner).slab_of(of);
+  if (!place) return;
+  const std::lock_guard lock(peers_mutex_);
+  auto& mapped = peers_[pool - wire::first_peer_pool].writable;
+  const auto [known, is_new] = mapped.try_emplace(place->offset, writable);
+  if (!is_new) {
+    if (known->second || !writable) return;
+    known->second = true;
+    supervisor_->unmap_peer_slab(pool, *place);
+  }
+  supervisor_->map_peer_slab(pool, *place, writable);
+}
+
+// With the lock of that pool.
+void local_device::forget_slab(const memory_pool& peer, const slab_place& removed) {
+  const std::lock_guard lock(peers_mutex_);
+  const auto found =
+      std::ranges::find_if(peers_, [&](const auto& p) { return p.pool.get() == &peer; });
+  if (found == peers_.end() || found->writable.erase(removed.offset) == 0) return;
+  const auto pool =
+      static_cast<wire::pool_number>(wire::first_peer_pool + (found - peers_.begin()));
+  supervisor_->unmap_peer_slab(pool, removed);
 }
 
 result<prepared_request> local_device::prepare_part(const request_type& type, const void* request,
@@ -92,7 +133,8 @@ result<void> local_device::write_part(prepared_request& made, const request_type
 
 wire::pool_number local_device::number_of(const memory_pool& peer) const {
   const std::lock_guard lock(peers_mutex_);
-  const auto found = std::ranges::find(peers_, &peer, &std::shared_ptr<memory_pool>::get);
+  const auto found =
+      std::ranges::find_if(peers_, [&](const auto& p) { return p.pool.get() == &peer; });
   if (found == peers_.end()) return 0;
   return static_cast<wire::pool_number>(wire::first_peer_pool + (found - peers_.begin()));
 }

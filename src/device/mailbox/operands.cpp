@@ -58,7 +58,7 @@ result<wire::operand_source::place> checked_operands::locate(std::string_view fi
                                                              const any_tensor& t, access role) {
   const detail::buffer_ref& buffer = t.buffer();
   const bool on_device = buffer && buffer->owner == &device_memory_;
-  if (!on_device && (!buffer || buffer->owner != &host_memory_)) return elsewhere(field, t);
+  if (!on_device && (!buffer || buffer->owner != &host_memory_)) return elsewhere(field, t, role);
   if (on_device && device_memory_.closed()) {
     return refusal(errc::stale_buffer, field, "is stale: its device has stopped");
   }
@@ -82,7 +82,8 @@ result<wire::operand_source::place> checked_operands::locate(std::string_view fi
   return where;
 }
 
-auto checked_operands::elsewhere(std::string_view field, const any_tensor& t) -> result<place> {
+auto checked_operands::elsewhere(std::string_view field, const any_tensor& t, access)
+    -> result<place> {
   const detail::buffer_ref& buffer = t.buffer();
   if (buffer && static_cast<memory_pool*>(buffer->owner)->closed()) {
     return refusal(errc::stale_buffer, field, "is stale: its device has stopped");
@@ -93,13 +94,15 @@ auto checked_operands::elsewhere(std::string_view field, const any_tensor& t) ->
              : "is not in memory that Troupe handed out");
 }
 
-auto part_operands::elsewhere(std::string_view field, const any_tensor& t) -> result<place> {
+auto part_operands::elsewhere(std::string_view field, const any_tensor& t, access role)
+    -> result<place> {
   const detail::buffer_ref& buffer = t.buffer();
-  if (!buffer) return checked_operands::elsewhere(field, t);
+  if (!buffer) return checked_operands::elsewhere(field, t, role);
   const auto& owner = static_cast<const memory_pool&>(*buffer->owner);
   const wire::pool_number pool = peers_.number_of(owner);
-  if (pool == 0 || owner.closed()) return checked_operands::elsewhere(field, t);
+  if (pool == 0 || owner.closed()) return checked_operands::elsewhere(field, t, role);
   keep(buffer);
+  if (role != access::write && owner.on_device()) peers_.reach(*buffer.get(), pool);
   return place{.buffer = buffer->id,
                .pool = pool,
                .offset = static_cast<std::uint64_t>(t.address() - owner.base())};

@@ -27,7 +27,8 @@ class checked_operands : public wire::operand_source {
  protected:
   ~checked_operands() = default;
   /// A tensor in memory that is neither the device's nor the host's, or is in none.
-  [[nodiscard]] virtual result<place> elsewhere(std::string_view field, const any_tensor& t);
+  [[nodiscard]] virtual result<place> elsewhere(std::string_view field, const any_tensor& t,
+                                                access role);
   /// Only keeps the buffer alive.
   void keep(const detail::buffer_ref& buffer) {
     kept_.add({.buffer = buffer, .role = access::read, .where = {}});
@@ -43,12 +44,15 @@ class checked_operands : public wire::operand_source {
   bool watched_ = false;
 };
 
-/// The memory of other devices that a device's workers have mapped. Any thread.
+/// The memory of other devices that a device's workers map. Any thread.
 class peer_memory {
  public:
   virtual ~peer_memory() = default;
-  /// The pool's number; 0 if it is mapped nowhere.
+  /// The number of a peer's pool; 0 if it is no peer.
   [[nodiscard]] virtual wire::pool_number number_of(const memory_pool& peer) const = 0;
+  /// Maps the memory of a buffer of that pool, to be read, unless it is mapped. That counts as a
+  /// change of this device's memory. The buffer is in use.
+  virtual void reach(const detail::buffer& of, wire::pool_number pool) = 0;
 };
 
 /// The operands of a request for one device, which names no tensor of its peers.
@@ -62,13 +66,14 @@ class outgoing_operands final : public checked_operands {
 class part_operands final : public checked_operands {
  public:
   part_operands(const memory_pool& device_memory, memory_pool& host_memory, operand_list& kept,
-                const peer_memory& peers) noexcept
+                peer_memory& peers) noexcept
       : checked_operands(device_memory, host_memory, kept), peers_(peers) {}
 
  private:
-  [[nodiscard]] result<place> elsewhere(std::string_view field, const any_tensor& t) override;
+  [[nodiscard]] result<place> elsewhere(std::string_view field, const any_tensor& t,
+                                        access role) override;
 
-  const peer_memory& peers_;
+  peer_memory& peers_;
 };
 
 /// True if a request with these operands may run again after it may have run in part: it reads

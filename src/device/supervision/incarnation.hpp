@@ -35,6 +35,7 @@ struct memory_piece {
   std::uint64_t bytes = 0;
   int descriptor = -1;
   std::shared_ptr<const memory_slab> keep{};  ///< keeps a device's piece and its descriptor
+  bool writable = false;                      ///< of a peer; the device's own always is
 };
 
 /// Everything that workers map, and the number of the last change.

@@ -200,7 +200,8 @@ void incarnation::change_memory(const memory_change& change) {
                                        .pool = piece.pool,
                                        .offset = piece.offset,
                                        .bytes = piece.bytes,
-                                       .version = change.version};
+                                       .version = change.version,
+                                       .writable = piece.writable ? 1u : 0u};
     const std::span<const int> descriptors(&piece.descriptor,
                                            change.kind == wire::control::map ? 1u : 0u);
     if (auto sent = send(message, descriptors, piece.keep); !sent) fail(std::move(sent).error());

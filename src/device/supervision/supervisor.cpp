@@ -49,11 +49,7 @@ supervisor::supervisor(parts p)
   if (!parts_.device_memory.on_device()) return;
   parts_.device_memory.on_slab([this](const slab_place& slab, bool added) {
     change_memory(added ? wire::control::map : wire::control::unmap,
-                  {.pool = wire::device_pool,
-                   .offset = slab.offset,
-                   .bytes = slab.bytes,
-                   .descriptor = slab.slab->descriptor(),
-                   .keep = slab.slab});
+                  piece_of(wire::device_pool, slab, false));
   });
   const std::uint64_t reach = parts_.host_memory.watch_reach(this, [this](std::uint64_t now) {
     change_memory(wire::control::share, {.pool = wire::host_pool, .bytes = now});
@@ -263,6 +259,15 @@ bool supervisor::execute(unique_function<void()> command) {
 void supervisor::wake() noexcept {
   const std::uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = ::write(parts_.wakes, &one, sizeof(one));
+}
+
+memory_piece supervisor::piece_of(wire::pool_number pool, const slab_place& slab, bool writable) {
+  return {.pool = pool,
+          .offset = slab.offset,
+          .bytes = slab.bytes,
+          .descriptor = slab.slab->descriptor(),
+          .keep = slab.slab,
+          .writable = writable};
 }
 
 // Called by any thread that allocates.

@@ -162,6 +162,14 @@ class supervisor final {
     change_memory(wire::control::map, {.pool = pool, .bytes = bytes, .descriptor = memory.get()});
   }
 
+  /// Maps a slab of a peer that has its own memory, or unmaps it again, likewise.
+  void map_peer_slab(wire::pool_number pool, const slab_place& slab, bool writable) {
+    change_memory(wire::control::map, piece_of(pool, slab, writable));
+  }
+  void unmap_peer_slab(wire::pool_number pool, const slab_place& slab) {
+    change_memory(wire::control::unmap, piece_of(pool, slab, false));
+  }
+
   /// Call after sending a request with a deadline: the device thread checks it then.
   void schedule_check(std::int64_t at_ns) noexcept {
     if (watch_.schedule_check(at_ns)) wake();
@@ -201,6 +209,8 @@ class supervisor final {
   void publish(device_state state);
   void tell(const std::shared_ptr<generation_watcher>& watcher, bool ended) const;
   void change_memory(wire::control kind, memory_piece piece);
+  [[nodiscard]] static memory_piece piece_of(wire::pool_number pool, const slab_place& slab,
+                                             bool writable);
   void finish_protects();
   [[nodiscard]] worker_pair workers() const noexcept {
     return {.active = active_.get(), .next = succession_.next()};

@@ -1,7 +1,8 @@
 #include "device/world/world_core.hpp"
 
-#include "base/short_of_memory.hpp"
 #include "core/dispatch/deferred_continuations.hpp"
+#include "device/world/device_links.hpp"
+#include "device/world/world_words.hpp"
 #include "request/description/table.hpp"
 #include "request/description/text.hpp"
 #include "wire/world_bells.hpp"
@@ -10,15 +11,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <new>
 #include <string_view>
 #include <utility>
 
 namespace troupe {
 namespace {
-
-constexpr std::int64_t staging_slots = 4;
-constexpr std::int64_t slot_alignment = 64;
 
 error invalid(std::string message) {
   return {.code = errc::invalid_argument, .message = std::move(message)};
@@ -31,20 +28,22 @@ std::vector<reactor*> reactors_of(const std::vector<std::shared_ptr<local_device
   return all;
 }
 
-// Whether a device can be in a world.
-result<void> can_join(local_device& one) {
+// Whether a device can be in a world with the others.
+result<void> can_join(local_device& one, std::span<const std::shared_ptr<local_device>> others) {
   const auto refuse = [&](std::string why) {
     return error{.code = errc::unsupported, .message = std::move(why), .device = one.ordinal()};
   };
-  if (one.memory().on_device()) {
-    return refuse(fmt::format("worlds are there for the CPU backend only; device {} is a GPU",
-                              one.ordinal()));
-  }
   if (one.config().isolation == isolation::thread) {
     return refuse(fmt::format(
         "device {} runs in threads of the program, which cannot be ended while they wait for other "
         "devices (device_config::isolation)",
         one.ordinal()));
+  }
+  for (const auto& other : others) {
+    if (other.get() == &one || other->config().isolation == isolation::thread) continue;
+    if (link_between(one, *other).is_direct()) continue;
+    return refuse(fmt::format("device {} cannot read the memory of device {} (system::topology)",
+                              one.ordinal(), other->ordinal()));
   }
   return {};
 }
@@ -61,7 +60,7 @@ result<std::shared_ptr<world_core>> world_core::create(
                                         wire::max_peers, devices.size())};
   }
   for (std::size_t i = 0; i < devices.size(); ++i) {
-    if (auto can = can_join(*devices[i]); !can) return std::move(can).error();
+    if (auto can = can_join(*devices[i], devices); !can) return std::move(can).error();
     const auto again = std::find(devices.begin(), devices.begin() + std::ptrdiff_t(i), devices[i]);
     if (again != devices.begin() + std::ptrdiff_t(i)) {
       return invalid(fmt::format("a device is in a world once; device {} is rank {} and rank {}",
@@ -88,22 +87,10 @@ world_core::world_core(std::vector<std::shared_ptr<local_device>> devices,
 world_core::~world_core() = default;
 
 result<void> world_core::allocate_words() {
-  const auto allocate = [&](std::int64_t bytes) -> result<any_tensor> {
-    auto buffer = devices_.front()->allocate(memory_space::host, static_cast<std::uint64_t>(bytes));
-    if (!buffer) return std::move(buffer).error();
-    return any_tensor::owned(*std::move(buffer), dtype::u8, {bytes});
-  };
-  auto page = allocate(sizeof(wire::world_page));
-  if (!page) return std::move(page).error();
-  page_ = *std::move(page);
-  ::new (page_.address()) wire::world_page();
-  const std::int64_t slot = config_.staging_bytes / staging_slots / slot_alignment * slot_alignment;
-  for (std::size_t rank = 0; rank < devices_.size(); ++rank) {
-    auto words = allocate(std::int64_t{wire::staging_offset} + staging_slots * slot);
-    if (!words) return std::move(words).error();
-    ::new (words->address()) wire::rank_words();
-    words_.push_back(*std::move(words));
-  }
+  auto made = world_words::allocate(devices_, config_.staging_bytes);
+  if (!made) return std::move(made).error();
+  page_ = std::move(made->page);
+  words_ = std::move(made->ranks);
   return {};
 }
 
@@ -112,6 +99,8 @@ result<void> world_core::map_all() {
     for (const auto& peer : devices_) {
       if (auto mapped = one->map_peer(peer->shared_memory()); !mapped) return mapped;
     }
+    for (const any_tensor& words : words_)
+      one->reach_words(words);
   }
   return {};
 }

@@ -107,16 +107,19 @@ result<void> engine::check_range(wire::pool_number pool, std::uint64_t offset,
 }
 
 result<void> engine::map(wire::pool_number pool, std::uint64_t offset, std::uint64_t bytes,
-                         const os::unique_fd& memory) {
+                         const os::unique_fd& memory, bool writable) {
   if (auto within = check_range(pool, offset, bytes); !within) return within;
+  const bool is_peer = pool >= wire::first_peer_pool;
   if (pool == wire::device_pool && accelerator_) {
     return accelerator_->map(at(pool, offset), bytes, memory.get());
+  }
+  if (is_peer && accelerator_) {
+    return accelerator_->map_peer(at(pool, offset), bytes, memory.get(), writable);
   }
   if (!config_.in_process) return {};
   if (auto whole = os::check_received(memory, bytes); !whole) return whole;
   auto reserved = os::reserve(at(pool, offset), bytes);
   if (!reserved) return std::move(reserved).error();
-  const bool is_peer = pool >= wire::first_peer_pool;
   auto mapped = os::map_over(
       memory, bytes, is_peer ? os::protection::read : os::protection::read_write, at(pool, offset));
   // A process that an operation has forked may outlive its worker, and write after the program has
@@ -130,6 +133,9 @@ result<void> engine::unmap(wire::pool_number pool, std::uint64_t offset, std::ui
   if (auto within = check_range(pool, offset, bytes); !within) return within;
   if (pool == wire::device_pool && accelerator_) {
     return accelerator_->unmap(at(pool, offset), bytes);
+  }
+  if (pool >= wire::first_peer_pool && accelerator_) {
+    return accelerator_->unmap_peer(at(pool, offset), bytes);
   }
   return error{.code = errc::protocol_violation, .message = "this memory must not be unmapped"};
 }

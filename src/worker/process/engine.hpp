@@ -45,9 +45,9 @@ class engine {
   void add_peer(wire::pool_number pool, const wire::address_range& range) noexcept {
     config_.ranges[pool] = range;
   }
-  /// Maps a piece of memory at its place; that of a peer to be read only.
+  /// Maps a piece of memory at its place; that of a peer to be read only, unless it is `writable`.
   [[nodiscard]] result<void> map(wire::pool_number pool, std::uint64_t offset, std::uint64_t bytes,
-                                 const os::unique_fd& memory);
+                                 const os::unique_fd& memory, bool writable = false);
   [[nodiscard]] result<void> unmap(wire::pool_number pool, std::uint64_t offset,
                                    std::uint64_t bytes);
   /// Makes host memory accessible to the accelerator, from the end of the last call up to `end`.

@@ -315,7 +315,8 @@ class worker_process {
     result<void> changed;
     if (maps) {
       if (pool >= wire::first_peer_pool) backend()->add_peer(pool, range_of_peer(pool));
-      changed = backend()->map(pool, message.offset, message.bytes, descriptors[0]);
+      changed = backend()->map(pool, message.offset, message.bytes, descriptors[0],
+                               message.writable != 0);
     } else if (message.kind == wire::control::unmap) {
       changed = backend()->unmap(pool, message.offset, message.bytes);
     } else {

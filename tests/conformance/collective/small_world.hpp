@@ -26,7 +26,9 @@ inline raw part_of(const raw& all, std::size_t first, std::size_t count) {
   return {begin, begin + static_cast<std::ptrdiff_t>(count)};
 }
 
-/// A world of workers of the CPU backend, with elements of any type.
+/// A world with elements of any type. Where the program's device is a GPU, so are its devices: GPU
+/// 0, 1 and so on, and from 0 again if there are too few. Else their workers are of the CPU
+/// backend.
 class small_world {
  public:
   explicit small_world(std::size_t ranks, std::int64_t staging_bytes = 16 << 10)
@@ -68,13 +70,31 @@ class small_world {
 
  private:
   std::vector<device> made(std::size_t ranks) {
+    const auto usual = make_runner();
+    const device* const its = usual->its_device();
+    const bool on_gpus = its != nullptr && its->description().architecture.starts_with("sm_");
     std::vector<device> devices;
-    for (std::size_t i = 0; i < ranks; ++i) {
-      devices.push_back(system_.device(static_cast<std::int32_t>(i),
-                                       {.backend = backend_kind::cpu,
-                                        .memory_limit_bytes = std::uint64_t{64} << 20,
-                                        .standby = false,
-                                        .lane_threads = 1}));
+    std::int32_t gpus = 0;
+    for (std::int32_t i = 0; i < static_cast<std::int32_t>(ranks); ++i) {
+      if (!on_gpus) {
+        devices.push_back(system_.device(i, {.backend = backend_kind::cpu,
+                                             .memory_limit_bytes = std::uint64_t{64} << 20,
+                                             .standby = false,
+                                             .lane_threads = 1}));
+        continue;
+      }
+      const device_config config{.backend = backend_kind::cuda,
+                                 .memory_limit_bytes = std::uint64_t{1} << 30,
+                                 .standby = false};
+      try {
+        devices.push_back(system_.device(i, config));
+        ++gpus;
+      } catch (const failure& none) {
+        if (none.code() != errc::device_unavailable || gpus == 0) throw;
+        device_config shared = config;
+        shared.gpu = gpu_choice::number(i % gpus);
+        devices.push_back(system_.device(i, shared));
+      }
     }
     return devices;
   }

@@ -46,7 +46,9 @@ result<std::unique_ptr<device_accelerator>> device_accelerator::make(
     return std::move(asked).error();
   }
   if (!config.in_program) {
-    if (auto taken = made->take_addresses(config); !taken) return std::move(taken).error();
+    if (auto taken = made->take_addresses(config.memory_base, config.memory_bytes); !taken) {
+      return std::move(taken).error();
+    }
   }
   // While kernels run, loading others may wait for them.
   if (auto loaded_code = load_kernels(); !loaded_code) return std::move(loaded_code).error();
@@ -62,22 +64,22 @@ device_accelerator::~device_accelerator() {
     (void)driver_.cuMemUnmap(pointer(at), bytes);
 }
 
-// Every worker maps the memory at the addresses that the program has chosen.
-result<void> device_accelerator::take_addresses(const accelerator_config& config) {
+// Every worker maps memory at the addresses that the program has chosen.
+result<void> device_accelerator::take_addresses(std::byte* base, std::uint64_t bytes) {
   CUdeviceptr reserved = 0;
-  const CUdeviceptr wanted = pointer(config.memory_base);
-  if (auto taken = check(driver_.cuMemAddressReserve(&reserved, config.memory_bytes, 0, wanted, 0),
-                         "cuMemAddressReserve");
+  const CUdeviceptr wanted = pointer(base);
+  if (auto taken =
+          check(driver_.cuMemAddressReserve(&reserved, bytes, 0, wanted, 0), "cuMemAddressReserve");
       !taken) {
     return unavailable(std::move(taken).error(),
-                       fmt::format("{} bytes of addresses at {}", config.memory_bytes,
-                                   static_cast<void*>(config.memory_base)));
+                       fmt::format("{} bytes of addresses at {}", bytes, static_cast<void*>(base)));
   }
   if (reserved == wanted) return {};
+  (void)driver_.cuMemAddressFree(reserved, bytes);
   return error{.code = errc::device_unavailable,
                .message = fmt::format("the driver put {} bytes of addresses at {:#x} instead of "
                                       "{:#x}, where something else lies",
-                                      config.memory_bytes, reserved, wanted),
+                                      bytes, reserved, wanted),
                .library = "cuda",
                .call = "cuMemAddressReserve"};
 }
@@ -85,6 +87,11 @@ result<void> device_accelerator::take_addresses(const accelerator_config& config
 void device_accelerator::enter_thread() { (void)driver_.cuCtxSetCurrent(context_); }
 
 result<void> device_accelerator::map(std::byte* at, std::uint64_t bytes, int descriptor) {
+  if (auto mapped = map_memory(at, bytes, descriptor); !mapped) return mapped;
+  return give_access(at, bytes, false);
+}
+
+result<void> device_accelerator::map_memory(std::byte* at, std::uint64_t bytes, int descriptor) {
   CUmemGenericAllocationHandle memory = 0;
   // The driver takes the descriptor's number as a pointer.
   auto* const handle = reinterpret_cast<void*>(static_cast<std::intptr_t>(descriptor));
@@ -99,7 +106,20 @@ result<void> device_accelerator::map(std::byte* at, std::uint64_t bytes, int des
   (void)driver_.cuMemRelease(memory);
   if (!mapped) return mapped;
   mapped_[at] = bytes;
-  return give_access(at, bytes, false);
+  return {};
+}
+
+// The addresses are reserved piece by piece: a peer's range may be as long as the device's own.
+result<void> device_accelerator::map_peer(std::byte* at, std::uint64_t bytes, int descriptor,
+                                          bool writable) {
+  if (auto taken = take_addresses(at, bytes); !taken) return taken;
+  if (auto mapped = map_memory(at, bytes, descriptor); !mapped) return mapped;
+  return give_access(at, bytes, !writable);
+}
+
+result<void> device_accelerator::unmap_peer(std::byte* at, std::uint64_t bytes) {
+  if (auto unmapped = unmap(at, bytes); !unmapped) return unmapped;
+  return check(driver_.cuMemAddressFree(pointer(at), bytes), "cuMemAddressFree");
 }
 
 result<void> device_accelerator::unmap(std::byte* at, std::uint64_t bytes) {

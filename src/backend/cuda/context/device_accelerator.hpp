@@ -31,6 +31,9 @@ class device_accelerator final : public accelerator {
   [[nodiscard]] result<void> map(std::byte* at, std::uint64_t bytes, int descriptor) override;
   [[nodiscard]] result<void> unmap(std::byte* at, std::uint64_t bytes) override;
   [[nodiscard]] result<void> protect(std::byte* at, std::uint64_t bytes, bool read_only) override;
+  [[nodiscard]] result<void> map_peer(std::byte* at, std::uint64_t bytes, int descriptor,
+                                      bool writable) override;
+  [[nodiscard]] result<void> unmap_peer(std::byte* at, std::uint64_t bytes) override;
   [[nodiscard]] result<void> share(std::byte* at, std::uint64_t bytes) override;
   [[nodiscard]] result<std::unique_ptr<accelerator_lane>> make_lane(int number) override;
 
@@ -38,7 +41,8 @@ class device_accelerator final : public accelerator {
   device_accelerator(const driver& d, CUdevice device, CUcontext context) noexcept
       : driver_(d), device_(device), context_(context) {}
 
-  [[nodiscard]] result<void> take_addresses(const accelerator_config& config);
+  [[nodiscard]] result<void> take_addresses(std::byte* base, std::uint64_t bytes);
+  [[nodiscard]] result<void> map_memory(std::byte* at, std::uint64_t bytes, int descriptor);
   [[nodiscard]] result<void> give_access(std::byte* at, std::uint64_t bytes, bool read_only);
 
   const driver& driver_;

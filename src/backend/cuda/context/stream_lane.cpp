@@ -1,6 +1,7 @@
 #include "backend/cuda/context/stream_lane.hpp"
 
 #include "backend/cuda/context/stamp.hpp"
+#include "wire/layout.hpp"
 
 #include <nvtx3/nvToolsExt.h>
 
@@ -16,13 +17,11 @@ result<std::unique_ptr<accelerator_lane>> stream_lane::make(const driver& d, int
                                                             library_methods methods) {
   std::unique_ptr<stream_lane> made(
       new stream_lane(d, number, multiprocessors, std::move(blobs), methods));
-  if (auto created =
-          cuda::check(d.cuStreamCreateWithPriority(&made->stream_, CU_STREAM_NON_BLOCKING, 0),
-                      "cuStreamCreateWithPriority");
-      !created) {
-    return std::move(created).error();
-  }
-  if (auto created =
+  // Parts of requests for several devices keep their peers waiting.
+  auto created = number == wire::world_lane ? made->create_urgent(made->stream_)
+                                            : made->create(made->stream_, 0);
+  if (!created) return std::move(created).error();
+  if (created =
           cuda::check(d.cuEventCreate(&made->passed_, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
       !created) {
     return std::move(created).error();
@@ -118,13 +117,6 @@ result<void> stream_lane::mark_aside(std::uint64_t* where, std::uint64_t value) 
 }
 
 result<void> stream_lane::make_aside() {
-  int least = 0;
-  int greatest = 0;
-  if (auto asked = cuda::check(driver_.cuCtxGetStreamPriorityRange(&least, &greatest),
-                               "cuCtxGetStreamPriorityRange");
-      !asked) {
-    return asked;
-  }
   // Streams of one priority share a few connections to the device, where a waiting one holds up the
   // others: this one waits nearly all the time, so it uses the connections of another priority.
   if (stored_ == nullptr) {  // an earlier attempt may have failed only at the stream
@@ -134,8 +126,23 @@ result<void> stream_lane::make_aside() {
       return made;
     }
   }
-  return cuda::check(driver_.cuStreamCreateWithPriority(&aside_, CU_STREAM_NON_BLOCKING, greatest),
+  return create_urgent(aside_);
+}
+
+result<void> stream_lane::create(CUstream& made, int priority) const {
+  return cuda::check(driver_.cuStreamCreateWithPriority(&made, CU_STREAM_NON_BLOCKING, priority),
                      "cuStreamCreateWithPriority");
+}
+
+result<void> stream_lane::create_urgent(CUstream& made) const {
+  int least = 0;
+  int greatest = 0;
+  if (auto asked = cuda::check(driver_.cuCtxGetStreamPriorityRange(&least, &greatest),
+                               "cuCtxGetStreamPriorityRange");
+      !asked) {
+    return asked;
+  }
+  return create(made, greatest);
 }
 
 result<void> stream_lane::store(CUstream in, std::uint64_t* where, std::uint64_t value) const {

@@ -52,6 +52,8 @@ class stream_lane final : public lane {
         methods_(methods) {}
 
   [[nodiscard]] result<void> grow_workspace(std::size_t bytes);
+  [[nodiscard]] result<void> create(CUstream& made, int priority) const;
+  [[nodiscard]] result<void> create_urgent(CUstream& made) const;
   [[nodiscard]] result<void> make_aside();
   [[nodiscard]] result<void> store(CUstream in, std::uint64_t* where, std::uint64_t value) const;
   [[nodiscard]] result<void> follow(CUstream later, CUevent passed, CUstream earlier) const;

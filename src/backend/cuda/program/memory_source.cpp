@@ -4,6 +4,8 @@
 #include "backend/cuda/program/device_list.hpp"
 #include "os/thread.hpp"
 
+#include <troupe/device/topology.hpp>
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -203,6 +205,26 @@ result<memory_level> memory_source::level() {
   const auto now = management_ ? management_->memory() : std::nullopt;
   if (!now) return error{.code = errc::unsupported, .message = "no libnvidia-ml.so.1 to ask"};
   return memory_level{.free = now->free, .total = now->total};
+}
+
+void memory_source::describe_link(const device_source& owner, device_link& found) {
+  const CUdevice reader = description_.ordinal;
+  const CUdevice read = owner.description().ordinal;
+  if (reader == read) {
+    found = {.through = device_link::kind::same_gpu, .native_atomics = true};
+    return;
+  }
+  int can = 0;
+  if (driver_.cuDeviceCanAccessPeer(&can, reader, read) != CUDA_SUCCESS || can == 0) return;
+  const auto attribute = [&](CUdevice_P2PAttribute which) {
+    int value = 0;
+    (void)driver_.cuDeviceGetP2PAttribute(&value, which, reader, read);
+    return value;
+  };
+  found.native_atomics = attribute(CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED) != 0;
+  found.performance_rank = attribute(CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK);
+  // PCIe carries no atomic operations between GPUs.
+  found.through = found.native_atomics ? device_link::kind::nvlink : device_link::kind::pcie;
 }
 
 void memory_source::on_fault(alarm raise) {

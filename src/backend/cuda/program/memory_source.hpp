@@ -32,6 +32,7 @@ class memory_source final : public device_source {
                                                         bool writable) override;
   [[nodiscard]] result<std::unique_ptr<address_range>> reserve(std::uint64_t bytes) override;
   [[nodiscard]] result<memory_level> level() override;
+  void describe_link(const device_source& owner, device_link& found) override;
   void on_fault(alarm raise) override;
   [[nodiscard]] bool used_only_by(const std::vector<std::int32_t>& pids) override;
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <complex>
 #include <concepts>
+#include <cstdint>
 #include <type_traits>
 
 namespace troupe::collective {
@@ -21,7 +22,8 @@ struct combination {
   /// Wide enough; integers wrap, which signed ones may not.
   using sum = std::conditional_t<
       is_small, float,
-      std::conditional_t<is_integer, std::uint64_t, std::conditional_t<is_complex, T, T>>>;
+      std::conditional_t<is_integer,
+                         std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>, T>>;
 
   [[nodiscard]] static constexpr sum widen(T value) noexcept {
     if constexpr (std::same_as<T, bool>) {
@@ -37,7 +39,7 @@ struct combination {
       return static_cast<T>(value);
     }
   }
-  [[nodiscard]] static sum scaled(sum value, double factor) noexcept {
+  [[nodiscard]] static constexpr sum scaled(sum value, double factor) noexcept {
     if constexpr (is_complex) {
       return value * static_cast<typename T::value_type>(factor);
     } else if constexpr (is_floating) {
@@ -46,14 +48,14 @@ struct combination {
       return value;
     }
   }
-  [[nodiscard]] static sum added(sum a, sum b) noexcept {
+  [[nodiscard]] static constexpr sum added(sum a, sum b) noexcept {
     if constexpr (std::same_as<T, bool>) {
       return a || b;
     } else {
       return a + b;
     }
   }
-  [[nodiscard]] static sum multiplied(sum a, sum b) noexcept {
+  [[nodiscard]] static constexpr sum multiplied(sum a, sum b) noexcept {
     if constexpr (std::same_as<T, bool>) {
       return a && b;
     } else {
@@ -62,7 +64,7 @@ struct combination {
   }
   /// The lesser or the greater; a NaN wins.
   template <bool Greater>
-  [[nodiscard]] static sum chosen(sum a, sum b) noexcept {
+  [[nodiscard]] static constexpr sum chosen(sum a, sum b) noexcept {
     if constexpr (is_complex) {
       return a;
     } else if constexpr (is_floating) {
@@ -76,7 +78,7 @@ struct combination {
     }
   }
   /// The quotient of the sum and the number of ranks.
-  [[nodiscard]] static T averaged(sum value, std::int64_t ranks) noexcept {
+  [[nodiscard]] static constexpr T averaged(sum value, std::int64_t ranks) noexcept {
     if constexpr (is_complex) {
       return value / static_cast<typename T::value_type>(ranks);
     } else if constexpr (is_floating) {

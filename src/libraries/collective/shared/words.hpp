@@ -22,6 +22,8 @@
 /// of a rank failed. The program drops an operation once every earlier one has ended on all ranks.
 ///
 /// Stores release and loads acquire, at the scope of the whole system.
+///
+/// All of it is constexpr, so that kernels run the very same code.
 namespace troupe::collective {
 
 /// A part has fewer steps than this.
@@ -58,12 +60,12 @@ inline constexpr std::uint64_t staging_slots = 4;
 template <class Words>
 class protocol {
  public:
-  explicit protocol(Words& words) noexcept : words_(words) {}
+  constexpr explicit protocol(Words& words) noexcept : words_(words) {}
 
   /// Call first in each part. If an earlier operation has failed on this rank, its peers may still
   /// be in it, or in the one before, and read what this part would overwrite. The program drops it
   /// when they are not.
-  void begin(std::uint64_t operation) {
+  constexpr void begin(std::uint64_t operation) {
     while (words_.own() < step_of(operation, 0) && words_.dropped() + 1 < operation)
       words_.pause();
   }
@@ -72,7 +74,7 @@ class protocol {
   /// of all ranks and writes output, which may be where input was. No peer's input or output is
   /// accessed.
   template <class Stage, class Combine>
-  [[nodiscard]] bool staged(std::uint64_t step, Stage&& stage, Combine&& combine) {
+  [[nodiscard]] constexpr bool staged(std::uint64_t step, Stage&& stage, Combine&& combine) {
     if (words_.own() > step) return true;  // an earlier worker has made it
     // Once it is staged, the input may be half overwritten.
     if (words_.staged() < step) {
@@ -92,7 +94,7 @@ class protocol {
   /// all ranks have written theirs; until then no input may change. Precondition: no output
   /// overlaps any input.
   template <class Pull>
-  [[nodiscard]] bool direct(std::uint64_t step, Pull&& pull) {
+  [[nodiscard]] constexpr bool direct(std::uint64_t step, Pull&& pull) {
     if (words_.own() <= step) {
       if (!start(step)) return false;
       std::forward<Pull>(pull)();
@@ -108,19 +110,19 @@ class protocol {
   }
 
   /// Call last in each part.
-  void end(std::uint64_t operation) { words_.set_own(step_of(operation + 1, 0)); }
+  constexpr void end(std::uint64_t operation) { words_.set_own(step_of(operation + 1, 0)); }
 
  private:
-  [[nodiscard]] bool is_dropped(std::uint64_t step) {
+  [[nodiscard]] constexpr bool is_dropped(std::uint64_t step) {
     return words_.dropped() >= operation_of(step);
   }
-  [[nodiscard]] bool start(std::uint64_t step) {
+  [[nodiscard]] constexpr bool start(std::uint64_t step) {
     for (int peer = 0; peer < words_.ranks(); ++peer)
       words_.put_start(peer, step);
     return wait(step, [this](int peer) { return words_.start_of(peer); });
   }
   template <class Read>
-  [[nodiscard]] bool wait(std::uint64_t step, Read&& read) {
+  [[nodiscard]] constexpr bool wait(std::uint64_t step, Read&& read) {
     for (int peer = 0; peer < words_.ranks(); ++peer) {
       while (read(peer) < step) {
         if (is_dropped(step)) return false;

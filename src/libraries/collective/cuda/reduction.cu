@@ -1,0 +1,227 @@
+#include "backend/cuda/context/launch.cuh"
+#include "base/try.hpp"
+#include "libraries/collective/cuda/block_words.cuh"
+#include "libraries/collective/cuda/kernels.hpp"
+#include "libraries/collective/shared/combine.hpp"
+#include "libraries/memory/cuda/small_floats.cuh"
+
+#include <type_traits>
+
+namespace troupe::cuda {
+namespace {
+
+using collective::combination;
+using collective::reduction;
+
+// Whether an average is divided. A product with the reciprocal is the same number if the reciprocal
+// is exact.
+template <class T>
+constexpr bool is_divided(reduction op, int ranks) {
+  return op == reduction::avg && !(combination<T>::is_floating && (ranks & (ranks - 1)) == 0);
+}
+
+// Vectors of 16 bytes that a thread has under way; it has sixteen sums at most.
+template <class T>
+constexpr int at_once = sizeof(T) == 1   ? 1
+                        : sizeof(T) == 2 ? 2
+                                         : 4;
+
+/// Combines elements of type `T` of all ranks, in rank order. A division is a call, whose registers
+/// would cost every sum of a vector: where averages are divided, elements come one by one.
+template <class T, bool Divides>
+class reducer {
+ public:
+  __device__ reducer(const reduced_items& what, int ranks) : what_(what), ranks_(ranks) {
+    if constexpr (how::is_floating) scale_ = static_cast<sum>(what.scale);
+  }
+
+  /// `from(rank)` is where a rank's elements begin.
+  template <class From>
+  __device__ void run(workers all, From from, std::byte* to, std::int64_t n) const {
+    bool whole = !Divides && is_aligned(to, 16);
+    for (int rank = 0; rank < ranks_; ++rank)
+      whole = whole && is_aligned(from(rank), 16);
+    const std::int64_t vectors = whole ? n / of_vector : 0;
+    if constexpr (!Divides) {
+      for (std::int64_t i = all.first; i < vectors; i += at_once<T> * all.step)
+        run_vectors(i, all.step, vectors, from, to);
+    }
+#pragma unroll 1
+    for (std::int64_t i = vectors * of_vector + all.first; i < n; i += all.step) {
+      sum value[1];
+      for (int rank = 0; rank < ranks_; ++rank) {
+        const stored x[1] = {read_past_l1(reinterpret_cast<const stored*>(from(rank)) + i)};
+        combine(value, x, rank);
+      }
+      reinterpret_cast<stored*>(to)[i] = finished(value[0]);
+    }
+  }
+
+ private:
+  using how = combination<T>;
+  using sum = typename how::sum;
+  // A byte: memory that was set otherwise may hold more than 0 and 1, which no bool may.
+  using stored = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>;
+  static constexpr int of_vector = 16 / sizeof(T);
+
+  template <class From>
+  __device__ void run_vectors(std::int64_t first, std::int64_t step, std::int64_t vectors,
+                              From from, std::byte* to) const {
+    sum sums[at_once<T> * of_vector];
+    for (int rank = 0; rank < ranks_; ++rank) {
+      const auto* const source = reinterpret_cast<const uint4*>(from(rank));
+      alignas(16) stored x[at_once<T> * of_vector];
+#pragma unroll
+      for (int k = 0; k < at_once<T>; ++k) {
+        const std::int64_t i = first + k * step;
+        reinterpret_cast<uint4*>(x)[k] = i < vectors ? read_past_l1(source + i) : uint4{};
+      }
+      combine(sums, x, rank);
+    }
+#pragma unroll
+    for (int k = 0; k < at_once<T>; ++k) {
+      const std::int64_t i = first + k * step;
+      alignas(16) stored y[of_vector];
+#pragma unroll
+      for (int j = 0; j < of_vector; ++j)
+        y[j] = finished(sums[k * of_vector + j]);
+      if (i < vectors) reinterpret_cast<uint4*>(to)[i] = *reinterpret_cast<const uint4*>(y);
+    }
+  }
+
+  template <int N>
+  __device__ void combine(sum (&sums)[N], const stored (&x)[N], int rank) const {
+    const auto each = [&](auto combined) {
+#pragma unroll
+      for (int i = 0; i < N; ++i) {
+        const sum value = how::scaled(widen(x[i]), what_.factor);
+        sums[i] = rank == 0 ? value : combined(sums[i], value);
+      }
+    };
+    if constexpr (Divides) return each([](sum a, sum b) { return how::added(a, b); });
+    switch (what_.op) {
+      case reduction::sum:
+      case reduction::avg:
+        return each([](sum a, sum b) { return how::added(a, b); });
+      case reduction::prod:
+        return each([](sum a, sum b) { return how::multiplied(a, b); });
+      case reduction::min:
+        return each([](sum a, sum b) { return how::template chosen<false>(a, b); });
+      case reduction::max:
+        return each([](sum a, sum b) { return how::template chosen<true>(a, b); });
+    }
+  }
+  static __device__ sum widen(stored value) {
+    if constexpr (how::is_small) {
+      return widened(value);
+    } else if constexpr (std::is_same_v<T, bool>) {
+      return value != 0;
+    } else {
+      return how::widen(value);
+    }
+  }
+  [[nodiscard]] __device__ stored finished(sum value) const {
+    if constexpr (how::is_small) {
+      return rounded<T>(Divides ? value / static_cast<sum>(ranks_) : value * scale_);
+    } else if constexpr (Divides) {
+      return how::averaged(value, ranks_);
+    } else if constexpr (how::is_floating) {
+      return value * scale_;
+    } else {
+      return how::narrow(value);
+    }
+  }
+
+  const reduced_items& what_;
+  int ranks_;
+  sum scale_{1};
+};
+
+// The part of an item's elements that passes through this block's slice in one step.
+struct share {
+  std::int64_t first;
+  std::int64_t count;
+};
+__device__ share share_of(std::int64_t first, std::int64_t count) {
+  constexpr std::int64_t aligned = 16;
+  const std::int64_t each =
+      (count + wire::blocks_of_part * aligned - 1) / (wire::blocks_of_part * aligned) * aligned;
+  const std::int64_t begin = min(count, blockIdx.x * each);
+  return {first + begin, min(count, begin + each) - begin};
+}
+
+template <class T, bool Divides>
+__global__ void __launch_bounds__(part_threads)
+    reduce_items(const __grid_constant__ part_launch of, const __grid_constant__ reduced_items what,
+                 late_failure failure) {
+  const reducer<T, Divides> reduce(what, of.ranks);
+  run_steps(of, failure, [&](auto& steps, block_words& words) {
+    if (!what.is_staged) {
+      return steps.direct(collective::step_of(of.operation, of.step), [&] {
+        for (int k = 0; k < what.items; ++k) {
+          if (what.y[k] == nullptr) continue;
+          const std::byte* const* const x = what.x + k * of.ranks;
+          reduce.run(
+              workers::of_all(), [&](int rank) { return x[rank]; }, what.y[k], what.counts[k]);
+        }
+      });
+    }
+    std::uint64_t number = of.step;
+    const std::int64_t longest = elements_of_step(of, sizeof(T));
+    for (int k = 0; k < what.items; ++k) {
+      const std::byte* const x = what.x[k * of.ranks + of.rank];
+      for (std::int64_t first = 0; first < what.counts[k]; first += longest) {
+        const share mine = share_of(first, min(longest, what.counts[k] - first));
+        const std::uint64_t step = collective::step_of(of.operation, number++);
+        const std::uint64_t slot = collective::slot_of(step);
+        const auto stage = [&] {
+          copy_bytes_by(workers::of_block(), x + mine.first * sizeof(T), words.slice(of.rank, slot),
+                        mine.count * sizeof(T));
+        };
+        const auto combine = [&] {
+          if (what.y[k] == nullptr) return;
+          reduce.run(
+              workers::of_block(), [&](int rank) { return words.slice(rank, slot); },
+              what.y[k] + mine.first * sizeof(T), mine.count);
+        };
+        if (!steps.staged(step, stage, combine)) return false;
+      }
+    }
+    return true;
+  });
+}
+
+// Calls `f` with a value of the type of elements.
+template <class F>
+result<void> with_type(dtype type, F f) {
+  result<void> outcome;
+  elementwise::for_element_type(real_type_of(type), [&]<class T>(T of) {
+    if constexpr (!elementwise::is_complex_number<T>) (void)(outcome = f(of));
+  });
+  return outcome;
+}
+
+}  // namespace
+
+result<void> enqueue_reduction(const part_launch& of, const reduced_items& what, dtype type,
+                               late_failure failure, cudaStream_t stream) {
+  return with_type(type, [&]<class T>(T) {
+    const auto kernel =
+        is_divided<T>(what.op, of.ranks) ? reduce_items<T, true> : reduce_items<T, false>;
+    return launch(kernel, wire::blocks_of_part, part_threads, stream, of, what, failure);
+  });
+}
+
+result<void> load_reduction_kernels() {
+  for (const dtype type : {dtype::f64, dtype::f32, dtype::f16, dtype::bf16, dtype::e4m3,
+                           dtype::e5m2, dtype::i8, dtype::u8, dtype::i16, dtype::u16, dtype::i32,
+                           dtype::u32, dtype::i64, dtype::u64, dtype::boolean}) {
+    TRY(with_type(type, []<class T>(T) {
+      auto loaded = load(reduce_items<T, true>);
+      return loaded ? load(reduce_items<T, false>) : loaded;
+    }));
+  }
+  return {};
+}
+
+}  // namespace troupe::cuda

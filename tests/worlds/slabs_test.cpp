@@ -1,0 +1,60 @@
+// Memory of peers, slab by slab, on devices that have memory of their own.
+#include "worlds/accumulator.hpp"
+
+#include <csignal>
+
+namespace troupe::worlds {
+namespace {
+
+// More slabs than the memory holds at once: peers unmap those that go.
+TEST(WorldSlabs, MapsWhatRequestsNameAndLetsItGo) {
+  system s;
+  world w = s.world(devices_of(s, 2));
+  const auto limit = static_cast<std::int64_t>(small().memory_limit_bytes);
+  const std::int64_t count = limit / 16 / 8;
+  for (int i = 0; i < 24; ++i) {
+    accumulator sums(w, count + i * 131072);
+    (void)sums.over();
+    const auto done = sums.in_place().get_result();
+    ASSERT_TRUE(done) << done.error().to_string();
+    ASSERT_TRUE(sums.is_right()) << i;
+  }
+}
+
+// The next worker has them, too.
+TEST(WorldSlabs, AreThereInTheNextWorker) {
+  system s;
+  world w = s.world(devices_of(s, 2, small(true)));
+  accumulator sums(w, std::int64_t{1} << 18);
+  for (int i = 0; i < 6; ++i) {
+    auto earlier = sums.over();
+    if (const auto pid = w.rank(static_cast<std::size_t>(i % 2)).worker_pid()) {
+      ::kill(*pid, SIGKILL);
+    }
+    ASSERT_TRUE(earlier.get_result());
+    const auto done = sums.in_place().get_result();
+    ASSERT_TRUE(done) << done.error().to_string();
+    ASSERT_TRUE(sums.is_right()) << i;
+  }
+}
+
+// A view of a small tensor is in a slab that others share.
+TEST(WorldSlabs, CopiesBetweenDevices) {
+  system s;
+  const auto devices = devices_of(s, 2);
+  const auto there = devices[0].allocate<float>({300, 70}).value();
+  const auto here = devices[1].allocate<float>({70, 300}).value();
+  std::vector<float> x(300 * 70);
+  for (std::size_t i = 0; i < x.size(); ++i)
+    x[i] = static_cast<float>(i);
+  ASSERT_TRUE(devices[0].copy(x, there).get_result());
+  const auto copied = devices[1].copy(there, here.transpose()).get_result();
+  ASSERT_TRUE(copied) << copied.error().to_string();
+  std::vector<float> y(x.size());
+  ASSERT_TRUE(devices[1].copy(here, y).get_result());
+  for (std::size_t i = 0; i < x.size(); ++i)
+    ASSERT_EQ(y[i % 70 * 300 + i / 70], x[i]);
+}
+
+}  // namespace
+}  // namespace troupe::worlds
