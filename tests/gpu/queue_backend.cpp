@@ -251,9 +251,9 @@ void fail(std::byte* reply, errc code) {
   slot.reply_bytes = 0;
 }
 
-// `late`: a failure shows when the queue runs it.
-template <request R>
-void add(operation_table& table, bool late = false) {
+// `Late`: a failure shows when the queue runs it.
+template <request R, bool Late = false>
+void add(operation_table& table) {
   table.insert({.type = &request_type_of<R>(),
                 .run = [](void*, const void* request, lane_context& where,
                           std::byte* reply) -> result<void> {
@@ -264,11 +264,11 @@ void add(operation_table& table, bool late = false) {
                         const operation* cpu = cpu_operations().find(request_type_of<R>().id);
                         const testing_worker::reply_turn here(reply);
                         const auto outcome = cpu->run(cpu->executor, &r, context, reply);
-                        if (!outcome && late) fail(reply, outcome.error().code);
+                        if (!outcome && Late) fail(reply, outcome.error().code);
                       });
                   return {};
                 },
-                .fails_late = late});
+                .fails_late = Late});
 }
 
 result<void> inject(void*, const void* request, lane_context& where, std::byte*) {
@@ -362,10 +362,10 @@ TROUPE_EXPORT void troupe_backend_operations(troupe::operation_table& table) {
   gpu_test::add<memory::copy>(table);
   gpu_test::add<memory::fill>(table);
   gpu_test::add<memory::set_bytes>(table);
-  gpu_test::add<collective::all_reduce>(table, true);
-  gpu_test::add<collective::broadcast>(table, true);
-  gpu_test::add<collective::exchange>(table, true);
-  gpu_test::add<collective::barrier>(table, true);
+  gpu_test::add<collective::all_reduce, true>(table);
+  gpu_test::add<collective::broadcast, true>(table);
+  gpu_test::add<collective::exchange, true>(table);
+  gpu_test::add<collective::barrier, true>(table);
   table.insert({.type = &request_type_of<fault::inject>(), .run = &gpu_test::inject});
   table.insert({.type = &request_type_of<fault::spin_until>(), .run = &gpu_test::spin_until});
 }

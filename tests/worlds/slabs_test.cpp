@@ -41,9 +41,9 @@ TEST(WorldSlabs, AreThereInTheNextWorker) {
 // A view of a small tensor is in a slab that others share.
 TEST(WorldSlabs, CopiesBetweenDevices) {
   system s;
-  const auto devices = devices_of(s, 2);
-  const auto there = devices[0].allocate<float>({300, 70}).value();
-  const auto here = devices[1].allocate<float>({70, 300}).value();
+  auto devices = devices_of(s, 2);
+  const auto there = devices[0].allocate(dtype::f32, {300, 70}).value();
+  const auto here = devices[1].allocate(dtype::f32, {70, 300}).value();
   std::vector<float> x(300 * 70);
   for (std::size_t i = 0; i < x.size(); ++i)
     x[i] = static_cast<float>(i);
