@@ -9,11 +9,11 @@ namespace {
 // More slabs than the memory holds at once: peers unmap those that go.
 TEST(WorldSlabs, MapsWhatRequestsNameAndLetsItGo) {
   system s;
-  world w = s.world(devices_of(s, 2));
-  const auto limit = static_cast<std::int64_t>(small().memory_limit_bytes);
-  const std::int64_t count = limit / 16 / 8;
+  device_config config = small();
+  config.memory_limit_bytes = std::uint64_t{128} << 20;
+  world w = s.world(devices_of(s, 2, config));
   for (int i = 0; i < 24; ++i) {
-    accumulator sums(w, count + i * 131072);
+    accumulator sums(w, 300'000 + i * 131'072);
     (void)sums.over();
     const auto done = sums.in_place().get_result();
     ASSERT_TRUE(done) << done.error().to_string();
