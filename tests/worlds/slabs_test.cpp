@@ -12,7 +12,7 @@ TEST(WorldSlabs, MapsWhatRequestsNameAndLetsItGo) {
   device_config config = small();
   config.memory_limit_bytes = std::uint64_t{128} << 20;
   world w = s.world(devices_of(s, 2, config));
-  for (int i = 0; i < 24; ++i) {
+  for (int i = 0; i < 12; ++i) {
     accumulator sums(w, 300'000 + i * 131'072);
     (void)sums.over();
     const auto done = sums.in_place().get_result();

@@ -34,8 +34,7 @@ struct reduced_items {
   std::int64_t counts[most_tensors];
   int items = 0;
   collective::reduction op{};
-  double factor = 1.0;  ///< of each input
-  double scale = 1.0;   ///< of the result; of an average that is not divided
+  double factor = 1.0;
   bool is_staged = false;
 };
 

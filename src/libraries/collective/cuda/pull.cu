@@ -6,7 +6,7 @@
 namespace troupe::cuda {
 namespace {
 
-__global__ void __launch_bounds__(part_threads)
+__global__ void __launch_bounds__(part_threads, 1)
     pull_pieces(const __grid_constant__ part_launch of, const __grid_constant__ pulled_pieces what,
                 late_failure failure) {
   run_steps(of, failure, [&](auto& steps, block_words&) {
@@ -48,7 +48,7 @@ __device__ two_halves read_past_l1(const two_halves* at) {
   return {cuda::read_past_l1(&at->low), cuda::read_past_l1(&at->high)};
 }
 
-__global__ void __launch_bounds__(part_threads)
+__global__ void __launch_bounds__(part_threads, 1)
     pull_view(const __grid_constant__ part_launch of,
               const __grid_constant__ elementwise::strided_loops loops, std::int64_t element_bytes,
               const std::byte* from, std::byte* to, late_failure failure) {

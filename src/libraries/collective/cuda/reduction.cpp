@@ -70,7 +70,6 @@ result<void> run(const reducing& r, lane& where, late_failure failure) {
     reduced_items what;
     what.op = r.op;
     what.factor = r.factor;
-    if (r.op == reduction::avg) what.scale = 1.0 / of.ranks;
     what.is_staged = staged;
     for (; k < r.x.size() && r.x[k].type() == type && what.items < most; k += ranks)
       add_item(r, k, what);

@@ -5,6 +5,7 @@
 #include "libraries/collective/shared/combine.hpp"
 #include "libraries/memory/cuda/small_floats.cuh"
 
+#include <algorithm>
 #include <type_traits>
 
 namespace troupe::cuda {
@@ -13,39 +14,21 @@ namespace {
 using collective::combination;
 using collective::reduction;
 
-// Whether an average is divided. A product with the reciprocal is the same number if the reciprocal
-// is exact.
+/// Combines elements of type `T` of all ranks, in rank order.
 template <class T>
-constexpr bool is_divided(reduction op, int ranks) {
-  return op == reduction::avg && !(combination<T>::is_floating && (ranks & (ranks - 1)) == 0);
-}
-
-// Vectors of 16 bytes that a thread has under way; it has sixteen sums at most.
-template <class T>
-constexpr int at_once = sizeof(T) == 1   ? 1
-                        : sizeof(T) == 2 ? 2
-                                         : 4;
-
-/// Combines elements of type `T` of all ranks, in rank order. A division is a call, whose registers
-/// would cost every sum of a vector: where averages are divided, elements come one by one.
-template <class T, bool Divides>
 class reducer {
  public:
-  __device__ reducer(const reduced_items& what, int ranks) : what_(what), ranks_(ranks) {
-    if constexpr (how::is_floating) scale_ = static_cast<sum>(what.scale);
-  }
+  __device__ reducer(const reduced_items& what, int ranks) : what_(what), ranks_(ranks) {}
 
   /// `from(rank)` is where a rank's elements begin.
   template <class From>
   __device__ void run(workers all, From from, std::byte* to, std::int64_t n) const {
-    bool whole = !Divides && is_aligned(to, 16);
+    bool whole = is_aligned(to, 16);
     for (int rank = 0; rank < ranks_; ++rank)
       whole = whole && is_aligned(from(rank), 16);
     const std::int64_t vectors = whole ? n / of_vector : 0;
-    if constexpr (!Divides) {
-      for (std::int64_t i = all.first; i < vectors; i += at_once<T> * all.step)
-        run_vectors(i, all.step, vectors, from, to);
-    }
+    for (std::int64_t i = all.first; i < vectors; i += at_once * all.step)
+      run_vectors(i, all.step, vectors, from, to);
 #pragma unroll 1
     for (std::int64_t i = vectors * of_vector + all.first; i < n; i += all.step) {
       sum value[1];
@@ -63,23 +46,25 @@ class reducer {
   // A byte: memory that was set otherwise may hold more than 0 and 1, which no bool may.
   using stored = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>;
   static constexpr int of_vector = 16 / sizeof(T);
+  // Vectors that a thread has under way; it has sixteen sums at most.
+  static constexpr int at_once = std::min(16 / of_vector, 4);
 
   template <class From>
   __device__ void run_vectors(std::int64_t first, std::int64_t step, std::int64_t vectors,
                               From from, std::byte* to) const {
-    sum sums[at_once<T> * of_vector];
+    sum sums[at_once * of_vector];
     for (int rank = 0; rank < ranks_; ++rank) {
       const auto* const source = reinterpret_cast<const uint4*>(from(rank));
-      alignas(16) stored x[at_once<T> * of_vector];
+      alignas(16) stored x[at_once * of_vector];
 #pragma unroll
-      for (int k = 0; k < at_once<T>; ++k) {
+      for (int k = 0; k < at_once; ++k) {
         const std::int64_t i = first + k * step;
         reinterpret_cast<uint4*>(x)[k] = i < vectors ? read_past_l1(source + i) : uint4{};
       }
       combine(sums, x, rank);
     }
 #pragma unroll
-    for (int k = 0; k < at_once<T>; ++k) {
+    for (int k = 0; k < at_once; ++k) {
       const std::int64_t i = first + k * step;
       alignas(16) stored y[of_vector];
 #pragma unroll
@@ -98,7 +83,6 @@ class reducer {
         sums[i] = rank == 0 ? value : combined(sums[i], value);
       }
     };
-    if constexpr (Divides) return each([](sum a, sum b) { return how::added(a, b); });
     switch (what_.op) {
       case reduction::sum:
       case reduction::avg:
@@ -121,20 +105,16 @@ class reducer {
     }
   }
   [[nodiscard]] __device__ stored finished(sum value) const {
+    const bool divides = what_.op == reduction::avg;
     if constexpr (how::is_small) {
-      return rounded<T>(Divides ? value / static_cast<sum>(ranks_) : value * scale_);
-    } else if constexpr (Divides) {
-      return how::averaged(value, ranks_);
-    } else if constexpr (how::is_floating) {
-      return value * scale_;
+      return rounded<T>(divides ? value / static_cast<sum>(ranks_) : value);
     } else {
-      return how::narrow(value);
+      return divides ? how::averaged(value, ranks_) : how::narrow(value);
     }
   }
 
   const reduced_items& what_;
   int ranks_;
-  sum scale_{1};
 };
 
 // The part of an item's elements that passes through this block's slice in one step.
@@ -150,11 +130,11 @@ __device__ share share_of(std::int64_t first, std::int64_t count) {
   return {first + begin, min(count, begin + each) - begin};
 }
 
-template <class T, bool Divides>
-__global__ void __launch_bounds__(part_threads)
+template <class T>
+__global__ void __launch_bounds__(part_threads, 1)
     reduce_items(const __grid_constant__ part_launch of, const __grid_constant__ reduced_items what,
                  late_failure failure) {
-  const reducer<T, Divides> reduce(what, of.ranks);
+  const reducer<T> reduce(what, of.ranks);
   run_steps(of, failure, [&](auto& steps, block_words& words) {
     if (!what.is_staged) {
       return steps.direct(collective::step_of(of.operation, of.step), [&] {
@@ -206,9 +186,7 @@ result<void> with_type(dtype type, F f) {
 result<void> enqueue_reduction(const part_launch& of, const reduced_items& what, dtype type,
                                late_failure failure, cudaStream_t stream) {
   return with_type(type, [&]<class T>(T) {
-    const auto kernel =
-        is_divided<T>(what.op, of.ranks) ? reduce_items<T, true> : reduce_items<T, false>;
-    return launch(kernel, wire::blocks_of_part, part_threads, stream, of, what, failure);
+    return launch(reduce_items<T>, wire::blocks_of_part, part_threads, stream, of, what, failure);
   });
 }
 
@@ -216,10 +194,7 @@ result<void> load_reduction_kernels() {
   for (const dtype type : {dtype::f64, dtype::f32, dtype::f16, dtype::bf16, dtype::e4m3,
                            dtype::e5m2, dtype::i8, dtype::u8, dtype::i16, dtype::u16, dtype::i32,
                            dtype::u32, dtype::i64, dtype::u64, dtype::boolean}) {
-    TRY(with_type(type, []<class T>(T) {
-      auto loaded = load(reduce_items<T, true>);
-      return loaded ? load(reduce_items<T, false>) : loaded;
-    }));
+    TRY(with_type(type, []<class T>(T) { return load(reduce_items<T>); }));
   }
   return {};
 }
