@@ -1,6 +1,7 @@
 #pragma once
 
 #include "conformance/coverage.hpp"
+#include "conformance/runner.hpp"
 
 #include <troupe/collective.hpp>
 #include <troupe/device/world.hpp>
