@@ -30,8 +30,11 @@ class lane_context {
 
   /// The place of the request in an order that the program numbers, such as the steps of a
   /// collective operation; 0 if it has none.
-  [[nodiscard]] std::uint64_t sequence() const noexcept { return sequence_; }
-  /// Called by the worker before each request.
+  [[nodiscard]] std::uint64_t sequence() const noexcept { return sequence_ & ~repeated; }
+  /// True if an earlier worker may have run that request, or a part of it.
+  [[nodiscard]] bool is_repeated() const noexcept { return (sequence_ & repeated) != 0; }
+  /// Called by the worker before each request: its place, with `repeated` if it is.
+  static constexpr std::uint64_t repeated = std::uint64_t{1} << 63;
   void set_sequence(std::uint64_t number) noexcept { sequence_ = number; }
 
  protected:

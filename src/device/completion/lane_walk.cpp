@@ -154,6 +154,18 @@ std::optional<std::uint64_t> lane_walk::only_suspect() const noexcept {
   return suspect;
 }
 
+bool lane_walk::only_a_part_has_begun() const noexcept {
+  bool part = false;
+  for (std::uint32_t busy = busy_lanes_; busy != 0; busy &= busy - 1) {
+    const auto number = static_cast<std::uint8_t>(__builtin_ctz(busy));
+    const lane& l = lanes_[number];
+    if (l.count == 0 || given(number) <= l.first) continue;
+    if (number != wire::world_lane) return false;
+    part = true;
+  }
+  return part;
+}
+
 std::uint64_t lane_walk::progress() const noexcept {
   std::uint64_t sum = 0;
   if (segment_ != nullptr) {

@@ -101,6 +101,7 @@ class lane_walk {
   }
   [[nodiscard]] bool mark_can_be(std::uint8_t number) const noexcept;
   [[nodiscard]] std::optional<std::uint64_t> only_suspect() const noexcept;
+  [[nodiscard]] bool only_a_part_has_begun() const noexcept;
   [[nodiscard]] std::uint64_t progress() const noexcept;
   [[nodiscard]] std::string last_ended() const;
 

@@ -127,6 +127,10 @@ class reactor final : public completion_driver {
   [[nodiscard]] bool mark_can_be(const role&, std::uint8_t lane) const noexcept {
     return walk_.mark_can_be(lane);
   }
+  /// True if all that has begun are parts of requests for several devices.
+  [[nodiscard]] bool only_a_part_has_begun(const role&) const noexcept {
+    return walk_.only_a_part_has_begun();
+  }
   /// The ticket of the running request, if only one lane has one.
   [[nodiscard]] std::optional<std::uint64_t> only_suspect(const role&) const noexcept {
     return walk_.only_suspect();

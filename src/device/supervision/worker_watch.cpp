@@ -213,6 +213,9 @@ std::optional<sign_of_loss> worker_watch::check_alarm(worker_pair workers,
   std::vector<std::int32_t> own{workers.active->pid()};
   if (workers.next != nullptr) own.push_back(workers.next->pid());
   if (!source.used_only_by(own)) return std::nullopt;
+  // It makes no progress while a peer is late, which may be what the alarm is about. If this
+  // worker's context is lost, its queues tell.
+  if (completions_.only_a_part_has_begun(role(completions_))) return std::nullopt;
   const std::optional<std::uint64_t> culprit = completions_.only_suspect(role(completions_));
   return sign_of_loss{
       .what = {.culprit_ticket = culprit, .culprit_known = culprit.has_value(), .of_device = true},

@@ -193,6 +193,7 @@ std::optional<error> settlement::end_of(const role& held, verdict v, std::uint16
         requests_.header(slot).alone.store(1, std::memory_order_relaxed);
       }
       if (losses.started && what.from_outside) ++losses.outside_kills;
+      if (r.lane == wire::world_lane) requests_.header(slot).sequence |= lane_context::repeated;
       replayed_.fetch_add(losses.started ? 1 : 0, std::memory_order_relaxed);
       if (losses.started) ++found_.run_again;
       return std::nullopt;

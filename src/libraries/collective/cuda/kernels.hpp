@@ -41,6 +41,11 @@ struct reduced_items {
 /// One step.
 [[nodiscard]] result<void> enqueue_pull(const part_launch& of, const pulled_pieces& what,
                                         late_failure failure, cudaStream_t stream);
+/// The same in two halves, with anything between them in the stream that pulls. Not for a part that
+/// is repeated: that must be pulled only if the words say so.
+[[nodiscard]] result<void> enqueue_start(part_launch of, late_failure failure, cudaStream_t stream);
+[[nodiscard]] result<void> enqueue_finish(const part_launch& of, late_failure failure,
+                                          cudaStream_t stream);
 /// One step: a copy between views.
 [[nodiscard]] result<void> enqueue_pull(const part_launch& of,
                                         const elementwise::strided_loops& loops,

@@ -2,6 +2,9 @@
 
 #include "backend/cuda/context/loading.hpp"
 
+#include <algorithm>
+#include <span>
+
 namespace troupe::cuda {
 namespace {
 
@@ -16,6 +19,24 @@ const any_tensor& given(const std::vector<any_tensor>& x, std::size_t first) {
 const kernel_loading pull_kernels(load_pull_kernels);
 
 }  // namespace
+
+result<void> pull_pieces(const part_launch& of, const pulled_pieces& what, late_failure failure,
+                         lane& where) {
+  // An engine is a fifth faster than a kernel, and two more launches take some microseconds.
+  constexpr std::int64_t least_engine_bytes = std::int64_t{8} << 20;
+  const auto is_long = [](const auto& one) { return one.bytes >= least_engine_bytes; };
+  const std::span pieces(what.all, static_cast<std::size_t>(what.count));
+  if (where.is_repeated() || pieces.empty() || !std::ranges::all_of(pieces, is_long)) {
+    return enqueue_pull(of, what, failure, where.stream());
+  }
+  TRY(enqueue_start(of, failure, where.stream()));
+  for (const pulled_pieces::piece& one : pieces) {
+    TRY(check(cudaMemcpyAsync(one.to, one.from, static_cast<std::size_t>(one.bytes),
+                              cudaMemcpyDefault, where.stream()),
+              "cudaMemcpyAsync"));
+  }
+  return enqueue_finish(of, failure, where.stream());
+}
 
 result<void> copy_items(const std::vector<any_tensor>& x, const std::vector<any_tensor>& y,
                         const world_part& part, lane& where, late_failure failure) {

@@ -25,6 +25,10 @@ template <class Visit>
   return {};
 }
 
+/// One step, by a kernel or the copy engine.
+[[nodiscard]] result<void> pull_pieces(const part_launch& of, const pulled_pieces& what,
+                                       late_failure failure, lane& where);
+
 /// Enqueues copies. `pieces_of(item, add)` calls `add(from, from_first, to, to_first, count)` for
 /// the elements of packed tensors that one item brings this rank.
 template <class PiecesOf>
@@ -44,7 +48,7 @@ template <class PiecesOf>
     for (std::size_t item = first; item < last; ++item)
       pieces_of(item, add);
     of.is_last = last == items;
-    TRY(enqueue_pull(of, what, failure, where.stream()));
+    TRY(pull_pieces(of, what, failure, where));
     ++of.step;
     return {};
   });

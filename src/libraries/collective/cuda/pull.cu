@@ -17,6 +17,19 @@ __global__ void __launch_bounds__(part_threads, 1)
   });
 }
 
+__global__ void __launch_bounds__(part_threads, 1)
+    start_step(const __grid_constant__ part_launch of, late_failure failure) {
+  run_steps(of, failure, [&](auto& steps, block_words&) {
+    return steps.start(collective::step_of(of.operation, of.step));
+  });
+}
+__global__ void __launch_bounds__(part_threads, 1)
+    finish_step(const __grid_constant__ part_launch of, late_failure failure) {
+  run_steps(of, failure, [&](auto& steps, block_words&) {
+    return steps.finish(collective::step_of(of.operation, of.step));
+  });
+}
+
 template <class Unit>
 __device__ void copy_view(const elementwise::strided_loops& loops, const std::byte* from,
                           std::byte* to) {
@@ -84,7 +97,17 @@ result<void> enqueue_pull(const part_launch& of, const elementwise::strided_loop
                 from, to, failure);
 }
 
+result<void> enqueue_start(part_launch of, late_failure failure, cudaStream_t stream) {
+  of.is_last = false;  // the second half sees that it was dropped, too
+  return launch(start_step, wire::blocks_of_part, 32, stream, of, failure);
+}
+result<void> enqueue_finish(const part_launch& of, late_failure failure, cudaStream_t stream) {
+  return launch(finish_step, wire::blocks_of_part, 32, stream, of, failure);
+}
+
 result<void> load_pull_kernels() {
+  TRY(load(start_step));
+  TRY(load(finish_step));
   TRY(load(pull_pieces));
   return load(pull_view);
 }

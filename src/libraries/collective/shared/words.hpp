@@ -98,6 +98,14 @@ class protocol {
     if (words_.own() <= step) {
       if (!start(step)) return false;
       std::forward<Pull>(pull)();
+    }
+    return finish(step);
+  }
+
+  /// The second half of a step without staging. What is not in one piece does it in two: `start`,
+  /// then the pull if `own` says that it was not made, then this.
+  [[nodiscard]] constexpr bool finish(std::uint64_t step) {
+    if (words_.own() <= step) {
       if (is_dropped(step)) return false;
       words_.set_own(step + 1);
     } else if (words_.own() > step + 1) {
@@ -109,17 +117,19 @@ class protocol {
     return !is_dropped(step);  // else a peer's input may have changed early
   }
 
+  /// The first half.
+  [[nodiscard]] constexpr bool start(std::uint64_t step) {
+    for (int peer = 0; peer < words_.ranks(); ++peer)
+      words_.put_start(peer, step);
+    return wait(step, [this](int peer) { return words_.start_of(peer); });
+  }
+
   /// Call last in each part.
   constexpr void end(std::uint64_t operation) { words_.set_own(step_of(operation + 1, 0)); }
 
  private:
   [[nodiscard]] constexpr bool is_dropped(std::uint64_t step) {
     return words_.dropped() >= operation_of(step);
-  }
-  [[nodiscard]] constexpr bool start(std::uint64_t step) {
-    for (int peer = 0; peer < words_.ranks(); ++peer)
-      words_.put_start(peer, step);
-    return wait(step, [this](int peer) { return words_.start_of(peer); });
   }
   template <class Read>
   [[nodiscard]] constexpr bool wait(std::uint64_t step, Read&& read) {
