@@ -2,7 +2,7 @@
 // memory of cudaMalloc; and of a copy between them, beside cudaMemcpyPeerAsync. Each is sent many
 // times without a wait between.
 
-#include "gpu/raw/raw_nccl.hpp"
+#include "gpu/collective/raw_nccl.hpp"
 #include "report.hpp"
 #include "samples.hpp"
 

@@ -1,4 +1,4 @@
-#include "gpu/raw/raw_nccl.hpp"
+#include "gpu/collective/raw_nccl.hpp"
 
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
