@@ -16,7 +16,7 @@ gpu_archive_limit_mib=50
 
 # Programs that are of use on a GPU, besides the benchmarks.
 gpu_programs=(device_test device_freeze_test plugin_test rng_stream_test worked_example_test gpu_faults
-              gpu_history gpu_mapping hello digits example_plugin troupe)
+              gpu_history gpu_mapping worlds_test hello digits example_plugin troupe)
 
 # A name for the contents of everything that is built. The same wherever the files are the same: it
 # does not depend on their order, times and rights, the locale and files that tools leave behind.

@@ -106,6 +106,15 @@ gpu_test_faults() {
     --gtest_filter="*CrashFailsItsRequestAndNoOther/${TROUPE_BACKEND^}" --gtest_repeat="$trials"
 }
 
+# [KILLS] of workers in a stream of sums. On as many GPUs as there are: with fewer than ranks, several
+# share one.
+gpu_test_worlds() {
+  local kills=${1:-200}
+  gpu_run worlds 400 "$programs/bin/worlds_test" --gtest_brief=1
+  gpu_run "worlds, $kills kills" $((60 + kills * 2)) env TROUPE_WORLD_KILLS="$kills" \
+    "$programs/bin/worlds_test" --gtest_brief=1 --gtest_filter='WorldHealing.NoSum*'
+}
+
 gpu_test_history() {
   local seconds=${1:-60}
   gpu_run --live history $((seconds + 130)) "$programs/bin/gpu_history" --seconds "$seconds" \
@@ -189,10 +198,10 @@ gpu_test_limits() {
 
 command_gpu-test() {
   local parts=("$@") part programs=
-  local known='conformance, device, python[=TRIALS], faults[=TRIALS], history[=SECONDS], sanitizer[=SECONDS], limits'
-  ((${#parts[@]} > 0)) || parts=(conformance device python faults history sanitizer)
+  local known='conformance, device, python[=TRIALS], faults[=TRIALS], history[=SECONDS], worlds[=KILLS], sanitizer[=SECONDS], limits'
+  ((${#parts[@]} > 0)) || parts=(conformance device python faults history worlds sanitizer)
   for part in "${parts[@]}"; do
-    [[ $part =~ ^(conformance|device|limits|(python|faults|history|sanitizer)(=[1-9][0-9]*)?)$ ]] ||
+    [[ $part =~ ^(conformance|device|limits|(python|faults|history|worlds|sanitizer)(=[1-9][0-9]*)?)$ ]] ||
       give_up "no part $part; there are $known"
   done
   gpu_require_card
