@@ -27,6 +27,8 @@ TEST(WorldSlabs, AreThereInTheNextWorker) {
   world w = s.world(devices_of(s, 2, small(true)));
   accumulator sums(w, std::int64_t{1} << 18);
   for (int i = 0; i < 6; ++i) {
+    for (int sent = 0; sent < 40; ++sent)
+      sums.send_over();
     auto earlier = sums.over();
     if (const auto pid = w.rank(static_cast<std::size_t>(i % 2)).worker_pid()) {
       ::kill(*pid, SIGKILL);

@@ -55,8 +55,9 @@ class local_device final : public device_endpoint, public peer_memory {
   /// again.
   [[nodiscard]] result<prepared_request> prepare_part(const request_type& type, const void* request,
                                                       std::uint64_t number);
-  /// The second phase: the request gets its place in the order. Cannot fail.
-  sent_request publish(prepared_request&& made, completion&& done) noexcept;
+  /// The second phase: the request gets its place in the order. Cannot fail. `awaited`: a thread
+  /// waits for the whole request.
+  sent_request publish(prepared_request&& made, completion&& done, bool awaited = true) noexcept;
   [[nodiscard]] future<bool> cancel(sent_request one) override;
   [[nodiscard]] bool would_wait() noexcept override;
   [[nodiscard]] std::uint64_t next_ticket() const noexcept override {
@@ -188,7 +189,8 @@ class local_device final : public device_endpoint, public peer_memory {
   [[nodiscard]] result<void> check(const request_type& type, const void* request,
                                    std::span<const std::byte> bytes);
   [[nodiscard]] result<void> admit(std::uint16_t slot);
-  sent_request publish_now(prepared_request& made, completion&& done) noexcept;
+  sent_request publish_now(prepared_request& made, completion&& done,
+                           std::optional<wire::end_mark> mark = std::nullopt) noexcept;
   void abandon_slot(std::uint16_t slot) noexcept;
   void cancel_on_stop(sent_request sent, const std::stop_token& stop);
   [[nodiscard]] bool cancel_at_once(sent_request one);

@@ -237,20 +237,23 @@ void local_device::abandon_slot(std::uint16_t slot) noexcept {
   requests_->give_back_slot(slot);
 }
 
-device_endpoint::sent_request local_device::publish(prepared_request&& made,
-                                                    completion&& done) noexcept {
-  return publish_now(made, std::move(done));
+device_endpoint::sent_request local_device::publish(prepared_request&& made, completion&& done,
+                                                    bool awaited) noexcept {
+  // Not shared: the mark would be behind a later part, which may wait for this one's end to be
+  // seen.
+  return publish_now(made, std::move(done), awaited ? wire::end_mark::own : wire::end_mark::aside);
 }
 
 [[gnu::always_inline]] inline device_endpoint::sent_request local_device::publish_now(
-    prepared_request& made, completion&& done) noexcept {
+    prepared_request& made, completion&& done, std::optional<wire::end_mark> mark) noexcept {
   const std::uint16_t slot = made.slot_;
   record& r = completions_->at(slot);
   wire::slot_header& header = requests_->header(slot);
   const std::unique_ptr<prepared_request::rare> rare = std::move(made.rare_);
   if (rare && rare->trace) [[unlikely]]
     done = request_trace::sent(std::move(rare->trace), *completions_, std::move(done));
-  header.mark = mark_for(static_cast<bool>(done), rare && rare->has_run_limit, made.next_);
+  header.mark =
+      mark ? *mark : mark_for(static_cast<bool>(done), rare && rare->has_run_limit, made.next_);
   r.done = std::move(done);
   if (completions_->quarantine().counts()) [[unlikely]]
     completions_->quarantine().note_writes(r);

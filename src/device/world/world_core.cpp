@@ -168,8 +168,9 @@ result<void> world_core::send(const request_type& type, void* request, world_par
     std::unique_lock lock(*order_);
     auto parts = prepare(type, request, part);
     if (parts) {
+      const bool awaited = static_cast<bool>(done);
       begin(type, std::move(done));
-      publish(*std::move(parts));
+      publish(*std::move(parts), awaited);
       return {};
     }
     lock.unlock();
@@ -213,7 +214,7 @@ void world_core::begin(const request_type& type, detail::completion&& done) {
 }
 
 // With the order.
-void world_core::publish(std::vector<prepared_request>&& parts) {
+void world_core::publish(std::vector<prepared_request>&& parts, bool awaited) {
   const std::uint64_t number = next_ - 1;
   std::vector<device_endpoint::sent_request> sent;
   for (std::size_t rank = 0; rank < parts.size(); ++rank) {
@@ -221,7 +222,8 @@ void world_core::publish(std::vector<prepared_request>&& parts) {
         std::move(parts[rank]),
         [self = shared_from_this(), number, rank](const std::byte*, const error* failure) {
           self->part_has_ended(number, rank, failure);
-        }));
+        },
+        awaited));
   }
   const std::lock_guard lock(mutex_);
   const auto found = std::ranges::find(under_way_, number, &operation::number);

@@ -74,7 +74,7 @@ class world_core final : public std::enable_shared_from_this<world_core> {
                                                               world_part& part);
   [[nodiscard]] bool may_wait(const error& refusal) const;
   void begin(const request_type& type, detail::completion&& done);
-  void publish(std::vector<prepared_request>&& parts);
+  void publish(std::vector<prepared_request>&& parts, bool awaited);
   void part_has_ended(std::uint64_t number, std::size_t rank, const error* failure);
   void drop(std::uint64_t number) noexcept;
   [[nodiscard]] error failure_of(const operation& failed) const;

@@ -14,11 +14,13 @@ constexpr std::uint64_t most_per_mark = wire::queue_depth * 3 / 4;
 constexpr std::uint64_t soon = 8;
 
 // Whether the program must know if this very request has begun. Requests before a call that waits
-// get their mark before it: no other thread could write it meanwhile.
+// get their mark before it: no other thread could write it meanwhile. The parts of requests for
+// several devices may always run again, and reply as before.
 bool is_told_apart(const job& j, bool alone) noexcept {
-  return alone || !j.what().repeatable || j.mark == wire::end_mark::apart ||
-         j.held == wire::hold::until_released || j.op == nullptr || j.op->fails_late ||
-         j.op->effort == effort::blocks_host;
+  const auto is_part = [&] { return j.lane == wire::world_lane; };
+  return alone || (!j.what().repeatable && !is_part()) || j.mark == wire::end_mark::apart ||
+         j.held == wire::hold::until_released || j.op == nullptr ||
+         (j.op->fails_late && !is_part()) || j.op->effort == effort::blocks_host;
 }
 
 }  // namespace
