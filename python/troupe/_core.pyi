@@ -605,7 +605,12 @@ class System:
         reload: bool = ...,
         trace: str | PathLike[str] | Profile = ...,
     ) -> Device: ...
-    def world(self, devices: Sequence[Device], staging_bytes: int = ...) -> World: ...
+    def world(
+        self,
+        devices: Sequence[Device],
+        staging_bytes: int = ...,
+        run_limit: float | None = None,
+    ) -> World: ...
     def topology(self) -> dict[tuple[int, int], DeviceLink]: ...
     def spawn(
         self,

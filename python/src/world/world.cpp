@@ -103,7 +103,7 @@ nb::list tensors(const py_world& self, nb::handle extents, nb::handle type) {
 
 }  // namespace
 
-nb::object make_world(const system_ref& system, nb::handle devices, std::int64_t staging_bytes) {
+nb::object make_world(const system_ref& system, nb::handle devices, const world_config& config) {
   std::vector<device_ref> all;
   std::vector<troupe::device> ranks;
   for (const nb::handle one : nb::borrow<nb::object>(devices)) {
@@ -111,8 +111,8 @@ nb::object make_world(const system_ref& system, nb::handle devices, std::int64_t
     ranks.push_back(all.back()->device);
   }
   try {
-    return nb::cast(py_world{std::make_shared<world_handle>(world_handle{
-        system->system.world(ranks, {.staging_bytes = staging_bytes}), std::move(all)})});
+    return nb::cast(py_world{std::make_shared<world_handle>(
+        world_handle{system->system.world(ranks, config), std::move(all)})});
   } catch (const failure& why) {
     raise(why.error());
   }

@@ -15,6 +15,7 @@
 #include "memory/memory_pool.hpp"
 
 #include <troupe/device/config.hpp>
+#include <troupe/device/world_config.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -92,9 +93,18 @@ class local_device final : public device_endpoint, public peer_memory {
   /// on. It stays mapped. \errors `unsupported` beyond 63 peers
   [[nodiscard]] result<void> map_peer(const std::shared_ptr<memory_pool>& peer);
   [[nodiscard]] wire::pool_number number_of(const memory_pool& peer) const override;
-  /// How far the worker has come with a request.
-  enum class progress : std::uint8_t { waits, runs, has_ended };
-  [[nodiscard]] progress progress_of(sent_request one);
+  /// How far the worker has come with the part of an operation.
+  [[nodiscard]] world_operation::progress progress_of(sent_request one);
+  /// Ends the worker if it runs this request, which then fails with this error and does not run
+  /// again.
+  void end_running(sent_request one, error why) {
+    supervisor_->end_running(one.slot, one.ticket, std::move(why));
+  }
+  void watch_with(std::weak_ptr<request_watch> watch) { supervisor_->watch_with(std::move(watch)); }
+  /// Has the device thread ask the watches at this time.
+  void watch_at(std::chrono::steady_clock::time_point at) noexcept {
+    supervisor_->schedule_check(std::chrono::nanoseconds(at.time_since_epoch()).count());
+  }
 
   [[nodiscard]] std::int32_t ordinal() const noexcept override { return ordinal_; }
   [[nodiscard]] const device_description& description() const noexcept override {

@@ -97,7 +97,8 @@ wire::pool_number local_device::number_of(const memory_pool& peer) const {
   return static_cast<wire::pool_number>(wire::first_peer_pool + (found - peers_.begin()));
 }
 
-local_device::progress local_device::progress_of(sent_request one) {
+world_operation::progress local_device::progress_of(sent_request one) {
+  using progress = world_operation::progress;
   const role held(*completions_);
   completions_->poll(held);
   const record& r = completions_->at(one.slot);
