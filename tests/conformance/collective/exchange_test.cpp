@@ -95,6 +95,25 @@ TEST(CollectiveRefusal, OfAnExchangeNamesTheEndThatIsWrong) {
            "is in host memory");
 }
 
+TEST(CollectiveRefusal, OfFactorsNamesTheOneThatIsWrong) {
+  small_world w(2);
+  const auto x = w.random(dtype::f32, {4});
+  const auto y = w.random(dtype::f32, {4});
+  const auto ints = w.random(dtype::i32, {4});
+  using collective::all_reduce;
+  const auto scalars = w.random(dtype::f32, {1});
+  w.refuse(all_reduce{.x = ints, .y = ints, .factors = scalars}, errc::invalid_argument,
+           "factors must not be given");
+  w.refuse(all_reduce{.x = x, .y = y, .factors = {scalars[0]}}, errc::invalid_argument,
+           "factors must hold a tensor per rank");
+  w.refuse(all_reduce{.x = x, .y = y, .factor = 2, .factors = scalars}, errc::invalid_argument,
+           "factor must be 1");
+  w.refuse(all_reduce{.x = x, .y = y, .factors = y}, errc::shape_mismatch,
+           "factors[0] must have one element");
+  w.refuse(all_reduce{.x = x, .y = y, .factors = w.random(dtype::f64, {1})}, errc::type_mismatch,
+           "factors[0] must be f32, because x[0] is f32; it is f64");
+}
+
 TEST(CollectiveRefusal, NamesTheTensorAndTheRule) {
   small_world w(2);
   const auto x = w.random(dtype::f32, {4});
