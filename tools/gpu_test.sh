@@ -112,6 +112,15 @@ gpu_test_history() {
     --json "$gpu_results/history.jsonl"
 }
 
+# Several devices as one, on however many GPUs there are: each operation and type, and [TRIALS]
+# faults of each kind and four times as many kills, in the middle of sums.
+gpu_test_worlds() {
+  local trials=${1:-50}
+  gpu_run "collective by process" 300 "$programs/bin/collective_conformance" --runner=process --gtest_brief=1
+  gpu_run --live worlds $((60 + trials * 18)) "$programs/bin/gpu_worlds" --kills $((4 * trials)) \
+    --faults "$trials" --json "$gpu_results/worlds.jsonl"
+}
+
 # [SECONDS] at most for each run, two of each library. Runs in threads, so that the sanitizer sees
 # the
 # program itself.
@@ -189,10 +198,10 @@ gpu_test_limits() {
 
 command_gpu-test() {
   local parts=("$@") part programs=
-  local known='conformance, device, python[=TRIALS], faults[=TRIALS], history[=SECONDS], sanitizer[=SECONDS], limits'
+  local known='conformance, device, python[=TRIALS], faults[=TRIALS], history[=SECONDS], worlds[=TRIALS], sanitizer[=SECONDS], limits'
   ((${#parts[@]} > 0)) || parts=(conformance device python faults history sanitizer)
   for part in "${parts[@]}"; do
-    [[ $part =~ ^(conformance|device|limits|(python|faults|history|sanitizer)(=[1-9][0-9]*)?)$ ]] ||
+    [[ $part =~ ^(conformance|device|limits|(python|faults|history|worlds|sanitizer)(=[1-9][0-9]*)?)$ ]] ||
       give_up "no part $part; there are $known"
   done
   gpu_require_card

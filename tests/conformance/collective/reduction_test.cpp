@@ -61,7 +61,7 @@ std::vector<std::byte> wanted_as(reduction op, const std::vector<float>& factors
   return all;
 }
 
-// `factors`: of all ranks, or of each.
+// One factor for all ranks, or one for each.
 std::vector<std::byte> wanted(dtype type, reduction op, const std::vector<float>& factors,
                               const std::vector<std::vector<std::byte>>& from) {
   switch (type) {
