@@ -118,6 +118,7 @@ class TROUPE_EXPORT world {
   /// tensor on each device. \errors `out_of_memory`; `unsupported` as `ask`
   [[nodiscard]] result<void> allocate_outputs(any_request& r) const;
 
+  /// Empty in a forked process.
   [[nodiscard]] world_health health() const;
 
  private:

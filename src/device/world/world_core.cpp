@@ -139,6 +139,8 @@ result<void> world_core::check(const request_type& type, const void* request,
         "a request for several devices has no run limit (world_config::run_limit) and no stop "
         "token: a part that ended alone would keep the others waiting");
   }
+  // Before any lock is taken, which no thread may hold any more.
+  if (devices_.front()->completions().is_copy()) return reactor::copy_error();
   for (const auto& one : devices_) {
     if (!one->gone()) continue;
     error why = one->supervision().stop_reason();
@@ -324,6 +326,7 @@ error world_core::failure_of(const operation& failed) const {
 
 world_health world_core::health() const {
   world_health now;
+  if (devices_.front()->completions().is_copy()) return now;
   std::vector<in_short> all;
   {
     const std::lock_guard lock(mutex_);
