@@ -29,8 +29,8 @@ def test_adds_the_tensors_of_all_devices(world):
 
 def test_writes_what_it_is_given(world):
     x = world.tensors([3], "i32")
-    for one in x:
-        world.devices[x.index(one)].memory.fill(to=one, value=4)
+    for device, one in zip(world.devices, x, strict=True):
+        device.memory.fill(to=one, value=4)
     world.collective.all_reduce(x=x, y=x).result()
     assert x[0].numpy().tolist() == [8, 8, 8]
     assert len(world) == 2
