@@ -323,7 +323,9 @@ void supervisor::ask_watches(clock::time_point now) {
     const auto watch = one.lock();
     if (!watch) return true;
     const clock::time_point next = watch->look(now);
-    if (next != clock::time_point::max()) schedule_check(next.time_since_epoch() / 1ns);
+    // This thread needs no waking.
+    if (next != clock::time_point::max())
+      (void)watch_.schedule_check(next.time_since_epoch() / 1ns);
     return false;
   });
 }
