@@ -50,9 +50,9 @@ class local_device final : public device_endpoint, public peer_memory {
   /// the request in its world. Its lane is `wire::world_lane`, and it has no run limit: its peers
   /// may be late.
   ///
-  /// Until it is published or dropped, freezes and thaws of this device wait. So a sender that has
-  /// prepared it must not wait for another device: use `if_full::refuse`, and drop all to try
-  /// again.
+  /// Precondition: the request is valid. Until it is published or dropped, freezes and thaws of
+  /// this device wait. So a sender that has prepared it must not wait for another device: use
+  /// `if_full::refuse`, and drop all to try again.
   [[nodiscard]] result<prepared_request> prepare_part(const request_type& type, const void* request,
                                                       std::uint64_t number);
   /// The second phase: the request gets its place in the order. Cannot fail.

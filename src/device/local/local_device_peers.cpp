@@ -69,7 +69,6 @@ result<void> local_device::write_part(prepared_request& made, const request_type
     completions_->catch_up(role(*completions_));
     bytes = encode(payload);
   }
-  if (auto valid = type.validate(request); !valid) return valid;
   if (!bytes) return std::move(bytes).error();
   if (*bytes > payload.size()) {
     r.on_its_way.store(false, std::memory_order_release);

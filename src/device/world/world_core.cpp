@@ -191,7 +191,10 @@ result<void> world_core::send(const request_type& type, void* request, world_par
   };
   part.words = words_;
   part.page = page_;
+  part.rank = 0;
   if (auto good = check(type, request, options); !good) return refuse(std::move(good).error());
+  // Once for all parts: their ranks alone differ.
+  if (auto valid = type.validate(request); !valid) return refuse(std::move(valid).error());
   std::optional<clock::time_point> deadline;
   if (options.deadline) deadline = detail::deadline_after(clock::now(), *options.deadline);
   for (;;) {
