@@ -83,6 +83,27 @@ TEST(WorldRefusal, PublishesNothingIfOneDeviceRefuses) {
   expect(errc::device_stopped);
 }
 
+// With operations under way, and a world that is used after it.
+TEST(WorldRefusal, OutlivesItsSystem) {
+  std::optional<system> s(std::in_place);
+  auto devices = devices_of(*s, 2);
+  world w = s->world(devices);
+  const auto x = w.tensors<float>({1000}).value();
+  std::vector<future<void>> under_way;
+  for (int i = 0; i < 50; ++i) {
+    under_way.push_back(w.ask(collective::all_reduce{.x = x, .y = x}));
+    under_way.push_back(devices[0].copy(x[0], x[1]));
+  }
+  s.reset();
+  for (auto& one : under_way)
+    EXPECT_TRUE(one.get_result()) << "it waits for what is under way";
+  for (auto outcome :
+       {w.ask(collective::barrier{}).get_result(), devices[0].copy(x[0], x[1]).get_result()}) {
+    ASSERT_FALSE(outcome);
+    EXPECT_EQ(outcome.error().code, errc::device_stopped);
+  }
+}
+
 TEST(WorldRefusal, ReadsNoTaintedTensor) {
   system s;
   auto devices = devices_of(s, 2);
