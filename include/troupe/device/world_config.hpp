@@ -17,9 +17,9 @@ struct world_config {
   std::int64_t staging_bytes = std::int64_t{16} << 20;
   static constexpr std::int64_t least_staging = std::int64_t{16} << 10;
   /// The time that the parts of an operation may run together, counted from when all ranks are
-  /// observed to run theirs: a late rank costs no other its time. Beyond it the operation fails with
-  /// `errc::aborted`, and the worker of a rank that has not left its part 1 s later is ended. By
-  /// default the longest `device_config::run_limit` of the devices; `max()` means no limit.
+  /// observed to run theirs: a late rank costs no other its time. Beyond it the operation fails
+  /// with `errc::aborted`, and the worker of a rank that has not left its part 1 s later is ended.
+  /// By default the longest `device_config::run_limit` of the devices; `max()` means no limit.
   std::optional<std::chrono::nanoseconds> run_limit{};
 };
 
