@@ -16,7 +16,7 @@ gpu_archive_limit_mib=50
 
 # Programs that are of use on a GPU, besides the benchmarks.
 gpu_programs=(device_test device_freeze_test plugin_test rng_stream_test worked_example_test gpu_faults
-              gpu_history gpu_mapping worlds_test hello digits example_plugin troupe)
+              gpu_history gpu_worlds gpu_mapping worlds_test hello digits example_plugin troupe)
 
 # A name for the contents of everything that is built. The same wherever the files are the same: it
 # does not depend on their order, times and rights, the locale and files that tools leave behind.
@@ -241,7 +241,7 @@ gpu_write_runs() {
 # The last lines of the output on stdin that say how many there were, of whatever program.
 gpu_note() {
   local gtest='^\[ +(PASSED|SKIPPED|FAILED) +\] [0-9]+ test|requests on the device'
-  local ours='^(faults|history|demo): (ok|FAILED|lost)|^limit: |targets met|ERROR SUMMARY|[0-9]+ passed'
+  local ours='^(faults|history|worlds|demo): (ok|FAILED|lost)|^limit: |targets met|ERROR SUMMARY|[0-9]+ passed'
   grep -aE "$gtest|$ours" | tail -n 3 | tr -d '=[]' | tr -s ' ' |
     sed 's/^ //; s/, listed below:$//; s/, [0-9]* failed$//; s/\.$//; s/$/; /' | tr -d '\n' |
     sed 's/; $//' | cut -c1-300

@@ -106,19 +106,20 @@ gpu_test_faults() {
     --gtest_filter="*CrashFailsItsRequestAndNoOther/${TROUPE_BACKEND^}" --gtest_repeat="$trials"
 }
 
-# [KILLS] of workers in a stream of sums. On as many GPUs as there are: with fewer than ranks, several
-# share one.
-gpu_test_worlds() {
-  local kills=${1:-200}
-  gpu_run worlds 400 "$programs/bin/worlds_test" --gtest_brief=1
-  gpu_run "worlds, $kills kills" $((60 + kills * 2)) env TROUPE_WORLD_KILLS="$kills" \
-    "$programs/bin/worlds_test" --gtest_brief=1 --gtest_filter='WorldHealing.NoSum*'
-}
-
 gpu_test_history() {
   local seconds=${1:-60}
   gpu_run --live history $((seconds + 130)) "$programs/bin/gpu_history" --seconds "$seconds" \
     --json "$gpu_results/history.jsonl"
+}
+
+# Several devices as one, on however many GPUs there are: each operation and type, and [TRIALS]
+# faults of each kind and four times as many kills, in the middle of sums.
+gpu_test_worlds() {
+  local trials=${1:-50}
+  gpu_run "collective by process" 300 "$programs/bin/collective_conformance" --runner=process --gtest_brief=1
+  gpu_run "worlds" 300 "$programs/bin/worlds_test" --gtest_brief=1
+  gpu_run --live worlds $((60 + trials * 18)) "$programs/bin/gpu_worlds" --kills $((4 * trials)) \
+    --faults "$trials" --json "$gpu_results/worlds.jsonl"
 }
 
 # [SECONDS] at most for each run, two of each library. Runs in threads, so that the sanitizer sees
@@ -198,8 +199,8 @@ gpu_test_limits() {
 
 command_gpu-test() {
   local parts=("$@") part programs=
-  local known='conformance, device, python[=TRIALS], faults[=TRIALS], history[=SECONDS], worlds[=KILLS], sanitizer[=SECONDS], limits'
-  ((${#parts[@]} > 0)) || parts=(conformance device python faults history worlds sanitizer)
+  local known='conformance, device, python[=TRIALS], faults[=TRIALS], history[=SECONDS], worlds[=TRIALS], sanitizer[=SECONDS], limits'
+  ((${#parts[@]} > 0)) || parts=(conformance device python faults history sanitizer)
   for part in "${parts[@]}"; do
     [[ $part =~ ^(conformance|device|limits|(python|faults|history|worlds|sanitizer)(=[1-9][0-9]*)?)$ ]] ||
       give_up "no part $part; there are $known"

@@ -271,9 +271,11 @@ nb::object device_of(const py_system& s, std::int32_t ordinal, nb::kwargs option
 
 constexpr std::int64_t staging_bytes = world_config{}.staging_bytes;
 
-nb::object world_of(const py_system& s, nb::handle devices, std::int64_t staging) {
+nb::object world_of(const py_system& s, nb::handle devices, std::int64_t staging,
+                    std::optional<double> run_limit) {
   (void)s.get();
-  return make_world(s.handle, devices, staging);
+  return make_world(s.handle, devices,
+                    {.staging_bytes = staging, .run_limit = duration_of(run_limit)});
 }
 
 // How the actors ended within `timeout`, by default the system's own.
@@ -360,9 +362,13 @@ void add_system(nb::module_& m) {
           "timeout: seconds that the actors have, by default the system's drain. A RuntimeWarning\n"
           "says how many messages were not handled. In a forked child it does nothing.")
       .def("world", &world_of, nb::arg("devices"), nb::arg("staging_bytes") = staging_bytes,
+           nb::arg("run_limit") = nb::none(),
            "Several devices of this system as one, each a rank by its place in the list; on the "
            "CPU\n"
-           "backend. staging_bytes: memory of each rank through which operations in place pass.")
+           "backend. staging_bytes: memory of each rank through which operations in place pass.\n"
+           "run_limit: seconds that the parts of an operation may run together; by default the "
+           "longest\n"
+           "of the devices'.")
       .def(
           "topology", [](const py_system& s) { return topology_of(s.get().system); },
           "How the devices made so far reach each other's memory:\n"

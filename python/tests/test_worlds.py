@@ -68,3 +68,24 @@ def test_says_how_devices_reach_each_other():
         assert links[0, 1].through == "shared_memory"
         assert links[0, 1].native_atomics
         assert links[1, 0].performance_rank == 0
+
+
+def test_makes_worlds_of_some_devices_and_says_how_they_are(world):
+    other = world.subset([1, 0])
+    assert [d.ordinal for d in other.devices] == [1, 0]
+    alone = world.without(world.devices[0])
+    assert [d.ordinal for d in alone.devices] == [1]
+    x = other.tensors([4], "u8")
+    for device, one in zip(other.devices, x, strict=True):
+        device.memory.fill(to=one, value=device.ordinal)
+    moved = other.collective.exchange(x=[x[0], None], y=[None, x[1]]).result()
+    assert moved[0] is None
+    assert x[1].numpy().tolist() == [1, 1, 1, 1]
+    health = other.health()
+    assert health["failed"] == 0
+    assert health["last_failure"] is None
+    assert health["under_way"] == []
+    with pytest.raises(troupe.errors.InvalidArgument, match="there is no rank 2"):
+        world.subset([2])
+    with pytest.raises(troupe.errors.InvalidArgument, match="needs a device"):
+        alone.without(world.devices[1])

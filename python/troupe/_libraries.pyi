@@ -903,6 +903,7 @@ class Collective(Library):
         *,
         op: Literal['sum', 'prod', 'min', 'max', 'avg'] = ...,
         factor: float = ...,
+        factors: Sequence[TensorLike | None] | None = ...,
     ) -> Future[list[Tensor]]:
         """Combines the tensors of all ranks, for each of them: y[r] = x[0] ∘ … ∘ x[n − 1]."""
     def all_to_all(
@@ -931,6 +932,13 @@ class Collective(Library):
         root: int = ...,
     ) -> Future[list[Tensor]]:
         """Copies the tensor of one rank to all ranks: y[r] = x[root]."""
+    def exchange(
+        self,
+        *,
+        x: Sequence[TensorLike | None] | None = ...,
+        y: Sequence[TensorLike | None] | None = ...,
+    ) -> Future[list[Tensor]]:
+        """Copies tensors between ranks, any set of copies: each is an item."""
     def gather(
         self,
         x: Sequence[TensorLike | None],
@@ -946,6 +954,7 @@ class Collective(Library):
         y: Sequence[TensorLike | None] | None = ...,
         op: Literal['sum', 'prod', 'min', 'max', 'avg'] = ...,
         factor: float = ...,
+        factors: Sequence[TensorLike | None] | None = ...,
         root: int = ...,
     ) -> Future[list[Tensor]]:
         """Combines the tensors of all ranks, for one of them: y[root] = x[0] ∘ … ∘ x[n − 1]."""
@@ -956,6 +965,7 @@ class Collective(Library):
         *,
         op: Literal['sum', 'prod', 'min', 'max', 'avg'] = ...,
         factor: float = ...,
+        factors: Sequence[TensorLike | None] | None = ...,
     ) -> Future[list[Tensor]]:
         """Combines the tensors of all ranks, and gives each rank its part of the result."""
     def scatter(

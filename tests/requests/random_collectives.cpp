@@ -44,8 +44,15 @@ class drawn_collective {
         const shape whole{n, count, 2};
         constexpr bool only_x = is<R, collective::broadcast, collective::scatter>;
         constexpr bool only_y = is<R, collective::reduce, collective::gather>;
-        add(r.x, type, x_is_whole ? whole : part, only_x ? root : ranks_);
-        add(r.y, type, y_is_whole ? whole : part, only_y ? root : ranks_);
+        constexpr bool is_copy = is<R, collective::exchange>;  // from any rank to any
+        add(r.x, type, x_is_whole ? whole : part,
+            is_copy  ? random_() % ranks_
+            : only_x ? root
+                     : ranks_);
+        add(r.y, type, y_is_whole ? whole : part,
+            is_copy  ? random_() % ranks_
+            : only_y ? root
+                     : ranks_);
         if constexpr (requires { r.counts; }) {
           r.counts.assign(ranks_ * ranks_, count == 0 ? 0 : 2 * count);
         }
@@ -84,7 +91,8 @@ bool draw_collective(const request_type& type, void* request, std::mt19937_64& r
   return drawn_by<drawn_collective, collective::all_reduce, collective::reduce,
                   collective::reduce_scatter, collective::broadcast, collective::all_gather,
                   collective::gather, collective::scatter, collective::all_to_all,
-                  collective::all_to_allv, collective::barrier>(type, request, random, views);
+                  collective::all_to_allv, collective::exchange, collective::barrier>(
+      type, request, random, views);
 }
 
 }  // namespace troupe::testing_requests

@@ -38,6 +38,8 @@ TEST(WorldRefusal, NamesWhatCannotBeAWorld) {
          "device 1 is rank 0 and rank 2");
   expect({devices[0], other.device(0, small())}, {}, errc::invalid_argument, "another system");
   expect({devices[0], thread}, {}, errc::unsupported, "device 5 runs in threads of the program");
+  expect(devices, {.run_limit = std::chrono::seconds(0)}, errc::invalid_argument,
+         "run_limit must be positive");
   expect(devices, {.staging_bytes = 100}, errc::invalid_argument, "staging_bytes must be at least");
   const world w = s.world(devices);
   EXPECT_EQ(refusal_of([&] { return w.subset({0, 2}); })->code, errc::invalid_argument);
@@ -63,7 +65,6 @@ TEST(WorldRefusal, PublishesNothingIfOneDeviceRefuses) {
     EXPECT_EQ(devices[0].statistics().in_flight, sent);
     EXPECT_TRUE(w.health().under_way.empty());
   };
-  expect(errc::invalid_argument, {.deadline = std::chrono::seconds(1)});
   expect(errc::invalid_argument, {.run_limit = std::chrono::seconds(1)});
   const std::stop_source stop;
   expect(errc::invalid_argument, {.stop = stop.get_token()});
@@ -80,6 +81,27 @@ TEST(WorldRefusal, PublishesNothingIfOneDeviceRefuses) {
 
   devices[1].stop();
   expect(errc::device_stopped);
+}
+
+// With operations under way, and a world that is used after it.
+TEST(WorldRefusal, OutlivesItsSystem) {
+  std::optional<system> s(std::in_place);
+  auto devices = devices_of(*s, 2);
+  world w = s->world(devices);
+  const auto x = w.tensors<float>({1000}).value();
+  std::vector<future<void>> under_way;
+  for (int i = 0; i < 50; ++i) {
+    under_way.push_back(w.ask(collective::all_reduce{.x = x, .y = x}));
+    under_way.push_back(devices[0].copy(x[0], x[1]));
+  }
+  s.reset();
+  for (auto& one : under_way)
+    EXPECT_TRUE(one.get_result()) << "it waits for what is under way";
+  for (auto outcome :
+       {w.ask(collective::barrier{}).get_result(), devices[0].copy(x[0], x[1]).get_result()}) {
+    ASSERT_FALSE(outcome);
+    EXPECT_EQ(outcome.error().code, errc::device_stopped);
+  }
 }
 
 TEST(WorldRefusal, ReadsNoTaintedTensor) {

@@ -21,7 +21,8 @@ enum class reduction : std::uint8_t { sum, prod, min, max, avg };
 ///
 /// Reads x, writes y. All tensors of an item have the same type, extents and strides, without gaps;
 /// on any rank, y may be the same view as x. `factor` is 1 unless the type is floating or complex
-/// and the operation sum or avg.
+/// and the operation sum or avg. Then, instead of it, `factors` may hold a tensor of one element
+/// per rank, which is the factor of all its inputs: f64 for f64 and c128, f32 for all other types.
 struct TROUPE_EXPORT all_reduce {
   static constexpr std::string_view name = "collective.all_reduce";
   using reply = void;
@@ -31,6 +32,7 @@ struct TROUPE_EXPORT all_reduce {
   reduction op = reduction::sum;
   double factor = 1.0;
   world_part part{};
+  std::vector<any_tensor> factors{};
 
   static void describe(description<all_reduce>& d);
 };
@@ -46,6 +48,7 @@ struct TROUPE_EXPORT reduce {
   double factor = 1.0;
   std::int64_t root = 0;
   world_part part{};
+  std::vector<any_tensor> factors{};
 
   static void describe(description<reduce>& d);
 };
@@ -62,6 +65,7 @@ struct TROUPE_EXPORT reduce_scatter {
   reduction op = reduction::sum;
   double factor = 1.0;
   world_part part{};
+  std::vector<any_tensor> factors{};
 
   static void describe(description<reduce_scatter>& d);
 };

@@ -95,10 +95,12 @@ class TROUPE_EXPORT world {
 
   /// Sends a request to all devices. Returns before they are done; the future is ready when it has
   /// ended on all ranks.
+  /// A deadline answers the caller and withdraws nothing: the parts go on.
   /// \errors those of each part, as of `library_actor::ask`; `foreign_buffer` for a tensor that is
-  /// not on the device of its rank; `invalid_argument` for a deadline, a stop token or a run limit,
-  /// which a request for several devices cannot have; `aborted` with the failure of the rank that
-  /// failed as its cause. Then each rank's outputs are right or tainted.
+  /// not on the device of its rank; `invalid_argument` for a stop token or a run limit, which a
+  /// request for several devices cannot have; `aborted` with the failure of the rank that failed as
+  /// its cause, or if it ran for longer than `world_config::run_limit`. Then each rank's outputs
+  /// are right or tainted.
   template <world_request R>
   [[nodiscard]] future<void> ask(R r, const request_options& options = {}) const {
     return ask(request_type_of<R>(), &r, r.part, options);
@@ -116,6 +118,7 @@ class TROUPE_EXPORT world {
   /// tensor on each device. \errors `out_of_memory`; `unsupported` as `ask`
   [[nodiscard]] result<void> allocate_outputs(any_request& r) const;
 
+  /// Empty in a forked process.
   [[nodiscard]] world_health health() const;
 
  private:

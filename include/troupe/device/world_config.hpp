@@ -1,6 +1,10 @@
 #pragma once
 
+#include <troupe/base/error.hpp>
+
+#include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +16,11 @@ struct world_config {
   /// pass in pieces of a quarter of it. At least `least_staging`.
   std::int64_t staging_bytes = std::int64_t{16} << 20;
   static constexpr std::int64_t least_staging = std::int64_t{16} << 10;
+  /// The time that the parts of an operation may run together, counted from when all ranks are
+  /// observed to run theirs: a late rank costs no other its time. Beyond it the operation fails
+  /// with `errc::aborted`, and the worker of a rank that has not left its part 1 s later is ended.
+  /// By default the longest `device_config::run_limit` of the devices; `max()` means no limit.
+  std::optional<std::chrono::nanoseconds> run_limit{};
 };
 
 /// An operation of a world that has not ended on all ranks.
@@ -28,6 +37,8 @@ struct world_operation {
 struct world_health {
   std::uint64_t operations = 0;  ///< sent so far
   std::uint64_t failed = 0;      ///< of those that have ended
+  /// Of the last one that failed.
+  std::optional<error> last_failure;
   std::vector<world_operation> under_way;
 };
 

@@ -12,6 +12,7 @@
 #include <troupe/request/catalogue.hpp>
 
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <map>
 #include <memory>
@@ -96,6 +97,57 @@ nb::object call(const py_world_request& self, nb::args operands, nb::kwargs argu
   return nb::cast(std::move(coming));
 }
 
+/// A world of some devices of another, by their ranks there. `make` makes the C++ one.
+template <class Make>
+py_world made_of(const world_handle& of, const std::vector<std::size_t>& ranks, Make make) {
+  std::vector<device_ref> devices;
+  for (const std::size_t rank : ranks)
+    if (rank < of.devices.size()) devices.push_back(of.devices[rank]);
+  try {
+    return {std::make_shared<world_handle>(world_handle{without_gil(make), std::move(devices)})};
+  } catch (const failure& why) {
+    raise(why.error());
+  }
+}
+
+py_world subset(const py_world& self, const std::vector<std::size_t>& ranks) {
+  return made_of(*self.handle, ranks, [&] { return self.handle->all.subset(ranks); });
+}
+
+py_world without(const py_world& self, nb::handle device) {
+  const device_ref one = handle_of(device);
+  std::vector<std::size_t> others;
+  for (std::size_t rank = 0; rank < self.handle->devices.size(); ++rank)
+    if (self.handle->devices[rank]->device.ordinal() != one->device.ordinal())
+      others.push_back(rank);
+  return made_of(*self.handle, others, [&] { return self.handle->all.without(one->device); });
+}
+
+nb::dict health(const py_world& self) {
+  const world_health now = without_gil([&] { return self.handle->all.health(); });
+  nb::list under_way;
+  for (const world_operation& one : now.under_way) {
+    nb::list ranks;
+    for (const auto rank : one.ranks) {
+      using progress = world_operation::progress;
+      ranks.append(rank == progress::waits  ? "waits"
+                   : rank == progress::runs ? "runs"
+                                            : "has_ended");
+    }
+    nb::dict shown;
+    shown["number"] = one.number;
+    shown["request"] = one.request;
+    shown["ranks"] = ranks;
+    under_way.append(shown);
+  }
+  nb::dict all;
+  all["operations"] = now.operations;
+  all["failed"] = now.failed;
+  all["last_failure"] = now.last_failure ? nb::cast(now.last_failure->to_string()) : nb::none();
+  all["under_way"] = under_way;
+  return all;
+}
+
 nb::list tensors(const py_world& self, nb::handle extents, nb::handle type) {
   return list_of(*self.handle,
                  value_of(self.handle->all.allocate(dtype_from(type), shape_from(extents))));
@@ -103,7 +155,7 @@ nb::list tensors(const py_world& self, nb::handle extents, nb::handle type) {
 
 }  // namespace
 
-nb::object make_world(const system_ref& system, nb::handle devices, std::int64_t staging_bytes) {
+nb::object make_world(const system_ref& system, nb::handle devices, const world_config& config) {
   std::vector<device_ref> all;
   std::vector<troupe::device> ranks;
   for (const nb::handle one : nb::borrow<nb::object>(devices)) {
@@ -111,8 +163,8 @@ nb::object make_world(const system_ref& system, nb::handle devices, std::int64_t
     ranks.push_back(all.back()->device);
   }
   try {
-    return nb::cast(py_world{std::make_shared<world_handle>(world_handle{
-        system->system.world(ranks, {.staging_bytes = staging_bytes}), std::move(all)})});
+    return nb::cast(py_world{std::make_shared<world_handle>(
+        world_handle{system->system.world(ranks, config), std::move(all)})});
   } catch (const failure& why) {
     raise(why.error());
   }
@@ -167,6 +219,11 @@ void add_world(nb::module_& m) {
           },
           "In rank order.")
       .def("__len__", [](const py_world& self) { return self.handle->devices.size(); })
+      .def("subset", &subset, nb::arg("ranks"), "A world of some of these devices, in this order.")
+      .def("without", &without, nb::arg("device"), "A world of the other devices.")
+      .def("health", &health,
+           "A dict: the operations sent, how many failed and the last failure, and for each one\n"
+           "under_way its number, request and how far each rank is.")
       .def("tensors", &tensors, nb::arg("shape"), nb::arg("dtype") = "f32",
            "A new tensor on each device, in rank order; their content is undefined.");
 }

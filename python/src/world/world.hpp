@@ -2,9 +2,9 @@
 
 #include "device/device_handle.hpp"
 
-#include <nanobind/nanobind.h>
+#include <troupe/device/world_config.hpp>
 
-#include <cstdint>
+#include <nanobind/nanobind.h>
 
 namespace troupe::python {
 
@@ -12,7 +12,7 @@ namespace nb = nanobind;
 
 /// The Python object for a world of devices, which are `Device` objects; world.cpp.
 [[nodiscard]] nb::object make_world(const system_ref& system, nb::handle devices,
-                                    std::int64_t staging_bytes);
+                                    const world_config& config);
 /// How its devices reach each other's memory: {(reader, owner): DeviceLink}.
 [[nodiscard]] nb::dict topology_of(system& s);
 

@@ -15,6 +15,7 @@
 #include "memory/memory_pool.hpp"
 
 #include <troupe/device/config.hpp>
+#include <troupe/device/world_config.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -50,9 +51,9 @@ class local_device final : public device_endpoint, public peer_memory {
   /// the request in its world. Its lane is `wire::world_lane`, and it has no run limit: its peers
   /// may be late.
   ///
-  /// Until it is published or dropped, freezes and thaws of this device wait. So a sender that has
-  /// prepared it must not wait for another device: use `if_full::refuse`, and drop all to try
-  /// again.
+  /// Precondition: the request is valid. Until it is published or dropped, freezes and thaws of
+  /// this device wait. So a sender that has prepared it must not wait for another device: use
+  /// `if_full::refuse`, and drop all to try again.
   [[nodiscard]] result<prepared_request> prepare_part(const request_type& type, const void* request,
                                                       std::uint64_t number);
   /// The second phase: the request gets its place in the order. Cannot fail. `awaited`: a thread
@@ -99,9 +100,18 @@ class local_device final : public device_endpoint, public peer_memory {
   }
   /// Maps words of a world, which are a peer's memory, to be written. Its slab is its own.
   void reach_words(const any_tensor& of);
-  /// How far the worker has come with a request.
-  enum class progress : std::uint8_t { waits, runs, has_ended };
-  [[nodiscard]] progress progress_of(sent_request one);
+  /// How far the worker has come with the part of an operation.
+  [[nodiscard]] world_operation::progress progress_of(sent_request one);
+  /// Ends the worker if it runs this request, which then fails with this error and does not run
+  /// again.
+  void end_running(sent_request one, error why) {
+    supervisor_->end_running(one.slot, one.ticket, std::move(why));
+  }
+  void watch_with(std::weak_ptr<request_watch> watch) { supervisor_->watch_with(std::move(watch)); }
+  /// Has the device thread ask the watches at this time.
+  void watch_at(std::chrono::steady_clock::time_point at) noexcept {
+    supervisor_->schedule_check(std::chrono::nanoseconds(at.time_since_epoch()).count());
+  }
 
   [[nodiscard]] std::int32_t ordinal() const noexcept override { return ordinal_; }
   [[nodiscard]] const device_description& description() const noexcept override {

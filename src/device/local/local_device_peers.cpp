@@ -110,7 +110,6 @@ result<void> local_device::write_part(prepared_request& made, const request_type
     completions_->catch_up(role(*completions_));
     bytes = encode(payload);
   }
-  if (auto valid = type.validate(request); !valid) return valid;
   if (!bytes) return std::move(bytes).error();
   if (*bytes > payload.size()) {
     r.on_its_way.store(false, std::memory_order_release);
@@ -139,7 +138,8 @@ wire::pool_number local_device::number_of(const memory_pool& peer) const {
   return static_cast<wire::pool_number>(wire::first_peer_pool + (found - peers_.begin()));
 }
 
-local_device::progress local_device::progress_of(sent_request one) {
+world_operation::progress local_device::progress_of(sent_request one) {
+  using progress = world_operation::progress;
   const role held(*completions_);
   completions_->poll(held);
   const record& r = completions_->at(one.slot);

@@ -10,7 +10,7 @@ namespace troupe {
 
 class world_core;
 
-/// What the devices of a system have in common. The registry owns it, and devices refer to it.
+/// The devices of a system among themselves. The registry owns it, and devices refer to it.
 struct sibling_devices {
   /// Held while a request for several devices is published.
   const std::shared_ptr<std::mutex> order = std::make_shared<std::mutex>();

@@ -9,6 +9,7 @@
 #include "device/supervision/loss/loss_report.hpp"
 #include "device/supervision/loss/recovery.hpp"
 #include "device/supervision/loss/settlement.hpp"
+#include "device/supervision/request_watch.hpp"
 #include "device/supervision/supervisor_environment.hpp"
 #include "device/supervision/worker_memory.hpp"
 #include "device/supervision/worker_succession.hpp"
@@ -200,6 +201,11 @@ class supervisor final {
   /// conditions without an event.
   void look_until(unique_function<bool()> look);
 
+  /// Asks it with each check of requests, until it is destroyed.
+  void watch_with(std::weak_ptr<request_watch> watch);
+  /// Ends the worker if it runs this request: that fails with this error and is not run again.
+  void end_running(std::uint16_t slot, std::uint64_t ticket, error why);
+
   /// The reason why the worker in service does not know a request.
   [[nodiscard]] error why_unknown(const request_type& type) const;
 
@@ -229,6 +235,7 @@ class supervisor final {
   void hear_active(worker_events what);
   void tick();
   void check_requests(clock::time_point now);
+  void ask_watches(clock::time_point now);
   void end_unresponsive(clock::time_point now);
 
   // Workers start, and are lost: supervisor_workers.cpp.
@@ -297,6 +304,7 @@ class supervisor final {
   bool starts_anew_ = true;            // the next worker replaces none that was lost
   std::uint64_t answered_before_ = 0;  // the worker in service
   std::vector<unique_function<bool()>> looks_;
+  std::vector<std::weak_ptr<request_watch>> request_watches_;
   clock::time_point looking_since_{};
   bool ending_ = false;
 

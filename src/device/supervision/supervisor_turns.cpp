@@ -314,7 +314,40 @@ void supervisor::check_requests(clock::time_point now) {
       (void)watch_.schedule_check((now + soon).time_since_epoch() / 1ns);
     }
   }
+  ask_watches(now);
   if (sign) lose_active(*std::move(sign));
+}
+
+void supervisor::ask_watches(clock::time_point now) {
+  std::erase_if(request_watches_, [&](const auto& one) {
+    const auto watch = one.lock();
+    if (!watch) return true;
+    const clock::time_point next = watch->look(now);
+    // This thread needs no waking.
+    if (next != clock::time_point::max())
+      (void)watch_.schedule_check(next.time_since_epoch() / 1ns);
+    return false;
+  });
+}
+
+void supervisor::watch_with(std::weak_ptr<request_watch> watch) {
+  execute([this, added = std::move(watch)] { request_watches_.push_back(added); });
+}
+
+void supervisor::end_running(std::uint16_t slot, std::uint64_t ticket, error why) {
+  execute([this, slot, ticket, why = std::move(why)] {
+    {
+      const role held(parts_.completions);
+      parts_.completions.poll(held);
+      const record& r = parts_.completions.at(slot);
+      const bool runs = r.in_flight() && r.ticket == ticket && !r.withdrawn() &&
+                        parts_.completions.started(held, r.lane) >= r.place;
+      if (!active_ || !runs) return;
+    }
+    lose_active({.what = {.culprit_ticket = ticket, .culprit_known = true, .by_run_limit = true},
+                 .why = why,
+                 .at = current_time()});
+  });
 }
 
 void supervisor::end_unresponsive(clock::time_point now) {

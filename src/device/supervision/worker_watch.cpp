@@ -17,13 +17,11 @@ using namespace std::chrono_literals;
 // How often a busy worker is checked; an idle device is not checked at all.
 constexpr std::chrono::milliseconds watch_interval{100};
 
-// How often a request must be observed to begin: the limit, and the excess, are accurate to a part
-// of the limit.
-std::chrono::nanoseconds look_interval(std::chrono::nanoseconds limit) {
+}  // namespace
+
+std::chrono::nanoseconds worker_watch::look_interval(std::chrono::nanoseconds limit) noexcept {
   return std::max<std::chrono::nanoseconds>(limit / 32, 1ms);
 }
-
-}  // namespace
 
 bool worker_watch::bring_check_forward(std::int64_t to_ns) noexcept {
   std::int64_t next = next_look_ns_.load(std::memory_order_relaxed);

@@ -46,6 +46,11 @@ class worker_watch {
     return !watching_.load(std::memory_order_relaxed) && !watching_.exchange(true);
   }
 
+  /// How often a request must be observed to begin: the limit, and the excess, are accurate to a
+  /// part of the limit.
+  [[nodiscard]] static std::chrono::nanoseconds look_interval(
+      std::chrono::nanoseconds limit) noexcept;
+
   // For the device thread.
 
   [[nodiscard]] clock::time_point next_look(clock::time_point now) const noexcept;

@@ -28,6 +28,13 @@ std::vector<reactor*> reactors_of(const std::vector<std::shared_ptr<local_device
   return all;
 }
 
+std::chrono::nanoseconds longest_limit(const std::vector<std::shared_ptr<local_device>>& devices) {
+  std::chrono::nanoseconds longest{};
+  for (const auto& one : devices)
+    longest = std::max(longest, one->config().run_limit);
+  return longest;
+}
+
 // Whether a device can be in a world with the others.
 result<void> can_join(local_device& one, std::span<const std::shared_ptr<local_device>> others) {
   const auto refuse = [&](std::string why) {
@@ -71,9 +78,15 @@ result<std::shared_ptr<world_core>> world_core::create(
     return invalid(fmt::format("world_config::staging_bytes must be at least {}; it is {}",
                                world_config::least_staging, config.staging_bytes));
   }
+  if (config.run_limit && *config.run_limit <= std::chrono::nanoseconds::zero()) {
+    return invalid(fmt::format("world_config::run_limit must be positive; it is {} ns",
+                               config.run_limit->count()));
+  }
   std::shared_ptr<world_core> made(new world_core(std::move(devices), config, std::move(order)));
   if (auto allocated = made->allocate_words(); !allocated) return std::move(allocated).error();
   if (auto mapped = made->map_all(); !mapped) return std::move(mapped).error();
+  for (const auto& one : made->devices_)
+    one->watch_with(made);
   return made;
 }
 
@@ -81,6 +94,8 @@ world_core::world_core(std::vector<std::shared_ptr<local_device>> devices,
                        const world_config& config, std::shared_ptr<std::mutex> order)
     : devices_(std::move(devices)),
       config_(config),
+      limit_(config.run_limit.value_or(longest_limit(devices_))),
+      look_interval_(worker_watch::look_interval(limit_)),
       order_(std::move(order)),
       driver_(new world_driver(reactors_of(devices_))) {}
 
@@ -108,11 +123,13 @@ result<void> world_core::map_all() {
 // The checks that no part can make.
 result<void> world_core::check(const request_type& type, const void* request,
                                const request_options& options) const {
-  if (options.deadline || options.run_limit || options.stop.stop_possible()) {
+  if (options.run_limit || options.stop.stop_possible()) {
     return invalid(
-        "a request for several devices has no deadline, run limit or stop token: a part that ended "
-        "alone would keep the others waiting; use future::wait_for");
+        "a request for several devices has no run limit (world_config::run_limit) and no stop "
+        "token: a part that ended alone would keep the others waiting");
   }
+  // Before any lock is taken, which no thread may hold any more.
+  if (devices_.front()->completions().is_copy()) return reactor::copy_error();
   for (const auto& one : devices_) {
     if (!one->gone()) continue;
     error why = one->supervision().stop_reason();
@@ -163,18 +180,28 @@ result<void> world_core::send(const request_type& type, void* request, world_par
   };
   part.words = words_;
   part.page = page_;
+  part.rank = 0;
   if (auto good = check(type, request, options); !good) return refuse(std::move(good).error());
+  // Once for all parts: their ranks alone differ.
+  if (auto valid = type.validate(request); !valid) return refuse(std::move(valid).error());
+  std::optional<clock::time_point> deadline;
+  if (options.deadline) deadline = detail::deadline_after(clock::now(), *options.deadline);
   for (;;) {
     std::unique_lock lock(*order_);
     auto parts = prepare(type, request, part);
     if (parts) {
       const bool awaited = static_cast<bool>(done);
-      begin(type, std::move(done));
+      begin(type, std::move(done), deadline);
       publish(*std::move(parts), awaited);
       return {};
     }
     lock.unlock();
     if (!may_wait(parts.error())) return refuse(std::move(parts).error());
+    if (deadline && clock::now() >= *deadline) {
+      return refuse({.code = errc::deadline_exceeded,
+                     .message = "the deadline passed while a mailbox was full",
+                     .device = parts.error().device});
+    }
     detail::deferred_continuations::mine().pause_until(std::chrono::steady_clock::now() +
                                                        std::chrono::microseconds(50));
   }
@@ -203,7 +230,8 @@ bool world_core::may_wait(const error& refusal) const {
 }
 
 // With the order.
-void world_core::begin(const request_type& type, detail::completion&& done) {
+void world_core::begin(const request_type& type, detail::completion&& done,
+                       std::optional<clock::time_point> deadline) {
   const std::lock_guard lock(mutex_);
   operation& made = under_way_.emplace_back();
   made.number = next_++;
@@ -211,6 +239,8 @@ void world_core::begin(const request_type& type, detail::completion&& done) {
   made.left = devices_.size();
   made.has_ended.assign(devices_.size(), false);
   made.done = std::move(done);
+  made.deadline = deadline;
+  schedule_look(deadline);
 }
 
 // With the order.
@@ -245,7 +275,10 @@ void world_core::part_has_ended(std::uint64_t number, std::size_t rank, const er
     if (--ended->left == 0) {
       done = std::move(ended->done);
       if (ended->failure) why = failure_of(*ended);
-      if (why) ++failed_;
+      if (why) {
+        ++failed_;
+        last_failure_ = why;
+      }
     }
     // Ranks on which an operation has failed wait until it is dropped, whether others do or not.
     while (!under_way_.empty()) {
@@ -268,8 +301,14 @@ void world_core::drop(std::uint64_t number) noexcept {
 }
 
 error world_core::failure_of(const operation& failed) const {
-  if (devices_.size() == 1) return *failed.failure;
   const error& why = *failed.failure;
+  if (failed.is_hang) {
+    error hang = why;
+    for (const std::size_t rank : failed.stuck)
+      hang.message += fmt::format("; rank {} did not leave, so its worker was ended", rank);
+    return hang;
+  }
+  if (devices_.size() == 1) return why;
   return {.code = errc::aborted,
           .message = fmt::format("{} #{} failed on rank {}: {}", failed.type->name, failed.number,
                                  failed.failed_on, why.message),
@@ -281,38 +320,19 @@ error world_core::failure_of(const operation& failed) const {
 
 world_health world_core::health() const {
   world_health now;
-  std::vector<std::vector<device_endpoint::sent_request>> parts;
+  if (devices_.front()->completions().is_copy()) return now;
+  std::vector<in_short> all;
   {
     const std::lock_guard lock(mutex_);
-    for (const operation& one : under_way_) {
-      auto& shown = now.under_way.emplace_back();
-      shown.number = one.number;
-      shown.request = one.type->name;
-      for (const bool has_ended : one.has_ended) {
-        shown.ranks.push_back(has_ended ? world_operation::progress::has_ended
-                                        : world_operation::progress::waits);
-      }
-      parts.push_back(one.parts);
-    }
+    for (const operation& one : under_way_)
+      all.push_back(one);
     now.failed = failed_;
+    now.last_failure = last_failure_;
     now.operations = under_way_.empty() ? 0 : under_way_.back().number;
   }
-  // Without the lock, which the holders of the devices' roles take.
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    for (std::size_t rank = 0; rank < parts[i].size(); ++rank) {
-      auto& shown = now.under_way[i].ranks[rank];
-      if (shown == world_operation::progress::has_ended) continue;
-      switch (devices_[rank]->progress_of(parts[i][rank])) {
-        case local_device::progress::waits:
-          break;
-        case local_device::progress::runs:
-          shown = world_operation::progress::runs;
-          break;
-        case local_device::progress::has_ended:
-          shown = world_operation::progress::has_ended;
-          break;
-      }
-    }
+  for (const in_short& one : all) {
+    now.under_way.push_back(
+        {.number = one.number, .request = std::string(one.type->name), .ranks = progress_of(one)});
   }
   return now;
 }

@@ -1,12 +1,14 @@
 #pragma once
 
 #include "device/local/local_device.hpp"
+#include "device/supervision/request_watch.hpp"
 #include "device/world/world_driver.hpp"
 #include "wire/world_words.hpp"
 
 #include <troupe/device/world_config.hpp>
 #include <troupe/request/world_part.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -26,7 +28,7 @@ namespace troupe {
 ///
 /// An operation of which a part has failed is *dropped* (`wire::world_page`) once it is the first
 /// of the world that has not ended on all ranks.
-class world_core final : public std::enable_shared_from_this<world_core> {
+class world_core final : public request_watch, public std::enable_shared_from_this<world_core> {
  public:
   /// \errors `invalid_argument` for no device, a device twice, or too small a staging memory;
   /// `unsupported` for more than `wire::max_peers`, and for devices that cannot be in a world;
@@ -51,16 +53,27 @@ class world_core final : public std::enable_shared_from_this<world_core> {
                     const request_options& options, detail::completion done);
   [[nodiscard]] world_health health() const;
 
+  /// Answers callers at their deadlines, and gives an operation up whose parts run for too long.
+  [[nodiscard]] clock::time_point look(clock::time_point now) override;
+
  private:
-  struct operation {
+  /// How an operation is shown.
+  struct in_short {
     std::uint64_t number = 0;
     const request_type* type = nullptr;
-    std::size_t left = 0;  // parts that have not ended
     std::vector<bool> has_ended;
-    std::vector<device_endpoint::sent_request> parts;  // empty until all are published
-    std::optional<error> failure;                      // the first
-    std::size_t failed_on = 0;                         // rank
+    std::vector<device_endpoint::sent_request> parts;
+  };
+  struct operation : in_short {    // no parts until all are published
+    std::size_t left = 0;          // parts that have not ended
+    std::optional<error> failure;  // the first
+    std::size_t failed_on = 0;     // rank
     detail::completion done;
+    std::optional<clock::time_point> deadline;
+    std::optional<clock::time_point> all_begun;
+    std::optional<clock::time_point> given_up;  // when its ranks were last told to leave
+    bool is_hang = false;
+    std::vector<std::size_t> stuck;  // ranks that did not leave
   };
 
   world_core(std::vector<std::shared_ptr<local_device>> devices, const world_config& config,
@@ -73,11 +86,18 @@ class world_core final : public std::enable_shared_from_this<world_core> {
                                                               const void* request,
                                                               world_part& part);
   [[nodiscard]] bool may_wait(const error& refusal) const;
-  void begin(const request_type& type, detail::completion&& done);
+  void begin(const request_type& type, detail::completion&& done,
+             std::optional<clock::time_point> deadline);
   void publish(std::vector<prepared_request>&& parts, bool awaited);
   void part_has_ended(std::uint64_t number, std::size_t rank, const error* failure);
   void drop(std::uint64_t number) noexcept;
   [[nodiscard]] error failure_of(const operation& failed) const;
+  void check_run(const in_short& first, clock::time_point now);
+  [[nodiscard]] std::vector<std::pair<detail::completion, error>> take_late(clock::time_point now);
+  void schedule_look(std::optional<clock::time_point> deadline);
+  void give_up(operation& one, const std::vector<world_operation::progress>& ranks,
+               clock::time_point now);
+  [[nodiscard]] std::vector<world_operation::progress> progress_of(const in_short& one) const;
   [[nodiscard]] wire::world_page& page() const noexcept {
     return *reinterpret_cast<wire::world_page*>(page_.address());
   }
@@ -88,15 +108,19 @@ class world_core final : public std::enable_shared_from_this<world_core> {
 
   const std::vector<std::shared_ptr<local_device>> devices_;  // by rank
   const world_config config_;
+  const std::chrono::nanoseconds limit_;
+  const std::chrono::nanoseconds look_interval_;
   const std::shared_ptr<std::mutex> order_;
   const std::unique_ptr<world_driver, let_go> driver_;
   std::vector<any_tensor> words_;  // by rank; each part keeps them, too
   any_tensor page_;
   std::uint64_t next_ = 1;  // number of the next operation; with `order_`
 
-  mutable std::mutex mutex_;  // guards the next two; a leaf
+  mutable std::mutex mutex_;  // guards the next four; a leaf
   std::deque<operation> under_way_;
   std::uint64_t failed_ = 0;
+  std::optional<error> last_failure_;
+  clock::time_point next_look_ = clock::time_point::max();
 };
 
 }  // namespace troupe

@@ -32,6 +32,11 @@ std::vector<wire::byte_range> all_that(std::span<const wire::operand> operands, 
   return ranges;
 }
 
+// Nothing on this device writes a peer's memory. Apart, because hardly any request has one.
+[[gnu::noinline, gnu::cold]] void forget_peers(std::vector<wire::operand>& operands) {
+  std::erase_if(operands, [](const wire::operand& o) { return o.pool >= wire::first_peer_pool; });
+}
+
 bool is_repeatable(std::span<const wire::operand> operands) {
   if (operands.size() > wire::few_operands) [[unlikely]] {
     return all_that(operands, access::update).empty() &&
@@ -55,10 +60,11 @@ result<void> decoded_request::decode(const operation& what, std::span<const std:
   auto decoded = wire::decode(*what.type, r, bytes, ranges, operands);
   if (decoded) decoded = what.type->validate(r);
   std::uint64_t touched = 0;
-  bool peers = false;
+  unsigned pools = 0;  // all numbers together; those of the device's own are one bit
+  static_assert(wire::first_peer_pool == 2);
   for (const wire::operand& o : operands) {
     touched += o.end - o.begin;
-    peers = peers || o.pool >= wire::first_peer_pool;
+    pools |= o.pool;
     if (decoded && o.buffer >= max_buffers) {
       decoded = error{.code = errc::protocol_violation,
                       .message = fmt::format("buffer number {}", o.buffer)};
@@ -68,10 +74,8 @@ result<void> decoded_request::decode(const operation& what, std::span<const std:
     clear();
     return decoded;
   }
-  // Nothing on this device writes a peer's memory.
-  if (peers) [[unlikely]] {
-    std::erase_if(operands, [](const wire::operand& o) { return o.pool >= wire::first_peer_pool; });
-  }
+  if (pools >= wire::first_peer_pool) [[unlikely]]
+    forget_peers(operands);
   large = what.effort != effort::by_size || touched > large_bytes;
   repeatable = is_repeatable(operands);
   return {};

@@ -73,6 +73,47 @@ TEST_P(CollectiveExchange, CopiesWhateverIsNamed) {
 
 INSTANTIATE_TEST_SUITE_P(Ranks, CollectiveExchange, testing::Values(1, 2, 3));
 
+TEST(CollectiveRefusal, OfAnExchangeNamesTheEndThatIsWrong) {
+  small_world w(2);
+  const auto x = w.random(dtype::f32, {4});
+  const auto y = w.random(dtype::f32, {4});
+  const auto ints = w.random(dtype::i32, {4});
+  const auto pair = w.random(dtype::f32, {2, 4});
+  const any_tensor host = w.all.rank(0).allocate_host(dtype::f32, {4}).value();
+  using collective::exchange;
+  const auto& by_rank = [&](auto... some) { return w.all.by_rank({some...}); };
+  w.refuse(exchange{}, errc::invalid_argument, "x must hold a tensor per rank for each item");
+  w.refuse(exchange{.x = x, .y = by_rank(y[0])}, errc::invalid_argument,
+           "x must hold one tensor for each item; item 0 has 2");
+  w.refuse(exchange{.x = by_rank(x[0], x[1]), .y = by_rank(y[1])}, errc::invalid_argument,
+           "x and y must hold equally many tensors; they hold 4 and 2");
+  w.refuse(exchange{.x = by_rank(x[0]), .y = by_rank(ints[1])}, errc::type_mismatch,
+           "y[1] must have the type of x[0], f32; it has i32");
+  w.refuse(exchange{.x = by_rank(x[0]), .y = by_rank(pair[1])}, errc::shape_mismatch, "y[1] must");
+  w.refuse(exchange{.x = by_rank(x[0], y[1]), .y = by_rank(y[1], y[0])}, errc::aliasing, "y[1]");
+  w.refuse(exchange{.x = by_rank(host), .y = by_rank(y[1])}, errc::foreign_buffer,
+           "is in host memory");
+}
+
+TEST(CollectiveRefusal, OfFactorsNamesTheOneThatIsWrong) {
+  small_world w(2);
+  const auto x = w.random(dtype::f32, {4});
+  const auto y = w.random(dtype::f32, {4});
+  const auto ints = w.random(dtype::i32, {4});
+  using collective::all_reduce;
+  const auto scalars = w.random(dtype::f32, {1});
+  w.refuse(all_reduce{.x = ints, .y = ints, .factors = scalars}, errc::invalid_argument,
+           "factors must not be given");
+  w.refuse(all_reduce{.x = x, .y = y, .factors = {scalars[0]}}, errc::invalid_argument,
+           "factors must hold a tensor per rank");
+  w.refuse(all_reduce{.x = x, .y = y, .factor = 2, .factors = scalars}, errc::invalid_argument,
+           "factor must be 1");
+  w.refuse(all_reduce{.x = x, .y = y, .factors = y}, errc::shape_mismatch,
+           "factors[0] must have one element");
+  w.refuse(all_reduce{.x = x, .y = y, .factors = w.random(dtype::f64, {1})}, errc::type_mismatch,
+           "factors[0] must be f32, because x[0] is f32; it is f64");
+}
+
 TEST(CollectiveRefusal, NamesTheTensorAndTheRule) {
   small_world w(2);
   const auto x = w.random(dtype::f32, {4});
@@ -121,20 +162,6 @@ TEST(CollectiveRefusal, NamesTheTensorAndTheRule) {
            "counts[1] must be 0");
   w.refuse(collective::all_to_allv{.x = x, .y = y, .counts = {1, 4, 0, 0}}, errc::shape_mismatch,
            "x[0] must have at least 5 elements");
-
-  using collective::exchange;
-  const auto& by_rank = [&](auto... some) { return w.all.by_rank({some...}); };
-  w.refuse(exchange{}, errc::invalid_argument, "x must hold a tensor per rank for each item");
-  w.refuse(exchange{.x = x, .y = by_rank(y[0])}, errc::invalid_argument,
-           "x must hold one tensor for each item; item 0 has 2");
-  w.refuse(exchange{.x = by_rank(x[0], x[1]), .y = by_rank(y[1])}, errc::invalid_argument,
-           "x and y must hold equally many tensors; they hold 4 and 2");
-  w.refuse(exchange{.x = by_rank(x[0]), .y = by_rank(ints[1])}, errc::type_mismatch,
-           "y[1] must have the type of x[0], f32; it has i32");
-  w.refuse(exchange{.x = by_rank(x[0]), .y = by_rank(pair[1])}, errc::shape_mismatch, "y[1] must");
-  w.refuse(exchange{.x = by_rank(x[0], y[1]), .y = by_rank(y[1], y[0])}, errc::aliasing, "y[1]");
-  w.refuse(exchange{.x = by_rank(host), .y = by_rank(y[1])}, errc::foreign_buffer,
-           "is in host memory");
 
   w.all.rank(1).release(y[1]);
   w.refuse(all_reduce{.x = x, .y = y}, errc::stale_buffer, "y is stale");

@@ -1,5 +1,7 @@
 #include "conformance/collective/small_world.hpp"
 
+#include <troupe/memory/fill.hpp>
+
 #include <cmath>
 #include <complex>
 #include <limits>
@@ -15,10 +17,13 @@ constexpr reduction every_op[] = {reduction::sum, reduction::prod, reduction::mi
 
 // The reference: one element of all ranks, in rank order, in the type that the page says.
 template <class T, class Wide>
-T combined(reduction op, Wide factor, const std::vector<T>& of) {
-  Wide sum = static_cast<Wide>(of[0]) * factor;
+T combined(reduction op, const std::vector<float>& factors, const std::vector<T>& of) {
+  const auto scaled = [&](std::size_t r) {
+    return static_cast<Wide>(of[r]) * static_cast<Wide>(factors[r % factors.size()]);
+  };
+  Wide sum = scaled(0);
   for (std::size_t r = 1; r < of.size(); ++r) {
-    const Wide x = static_cast<Wide>(of[r]) * factor;
+    const Wide x = scaled(r);
     if (op == reduction::sum || op == reduction::avg) sum = sum + x;
     if constexpr (!requires { sum.real(); }) {
       if (op == reduction::prod) sum = sum * x;
@@ -29,8 +34,8 @@ T combined(reduction op, Wide factor, const std::vector<T>& of) {
   if (op == reduction::avg) sum = sum / static_cast<Wide>(static_cast<float>(of.size()));
   return static_cast<T>(sum);
 }
-template <std::integral T>
-T combined(reduction op, int, const std::vector<T>& of) {
+template <std::integral T, class>
+T combined(reduction op, const std::vector<float>&, const std::vector<T>& of) {
   T all = of[0];
   for (std::size_t r = 1; r < of.size(); ++r) {
     using bits = std::uint64_t;
@@ -42,56 +47,57 @@ T combined(reduction op, int, const std::vector<T>& of) {
   return op == reduction::avg ? T(all / T(of.size())) : all;
 }
 
-template <class T, class Wide>
-std::vector<std::byte> wanted_as(reduction op, Wide factor,
+template <class T, class Wide = T>
+std::vector<std::byte> wanted_as(reduction op, const std::vector<float>& factors,
                                  const std::vector<std::vector<std::byte>>& from) {
   std::vector<std::byte> all(from[0].size());
   for (std::size_t at = 0; at < all.size(); at += sizeof(T)) {
     std::vector<T> of(from.size());
     for (std::size_t r = 0; r < from.size(); ++r)
       std::memcpy(static_cast<void*>(&of[r]), from[r].data() + at, sizeof(T));
-    const T one = combined(op, factor, of);
+    const T one = combined<T, Wide>(op, factors, of);
     std::memcpy(all.data() + at, &one, sizeof(T));
   }
   return all;
 }
 
-std::vector<std::byte> wanted(dtype type, reduction op, float factor,
+// One factor for all ranks, or one for each.
+std::vector<std::byte> wanted(dtype type, reduction op, const std::vector<float>& factors,
                               const std::vector<std::vector<std::byte>>& from) {
   switch (type) {
     case dtype::f64:
-      return wanted_as<double, double>(op, double{factor}, from);
+      return wanted_as<double>(op, factors, from);
     case dtype::f32:
-      return wanted_as<float, float>(op, factor, from);
+      return wanted_as<float, float>(op, factors, from);
     case dtype::f16:
-      return wanted_as<f16, float>(op, factor, from);
+      return wanted_as<f16, float>(op, factors, from);
     case dtype::bf16:
-      return wanted_as<bf16, float>(op, factor, from);
+      return wanted_as<bf16, float>(op, factors, from);
     case dtype::e4m3:
-      return wanted_as<e4m3, float>(op, factor, from);
+      return wanted_as<e4m3, float>(op, factors, from);
     case dtype::e5m2:
-      return wanted_as<e5m2, float>(op, factor, from);
+      return wanted_as<e5m2, float>(op, factors, from);
     case dtype::c64:
-      return wanted_as<std::complex<float>>(op, std::complex<float>(factor), from);
+      return wanted_as<std::complex<float>>(op, factors, from);
     case dtype::c128:
-      return wanted_as<std::complex<double>>(op, std::complex<double>(factor), from);
+      return wanted_as<std::complex<double>>(op, factors, from);
     case dtype::i8:
-      return wanted_as<std::int8_t>(op, 1, from);
+      return wanted_as<std::int8_t>(op, factors, from);
     case dtype::u8:
     case dtype::boolean:
-      return wanted_as<std::uint8_t>(op, 1, from);
+      return wanted_as<std::uint8_t>(op, factors, from);
     case dtype::i16:
-      return wanted_as<std::int16_t>(op, 1, from);
+      return wanted_as<std::int16_t>(op, factors, from);
     case dtype::u16:
-      return wanted_as<std::uint16_t>(op, 1, from);
+      return wanted_as<std::uint16_t>(op, factors, from);
     case dtype::i32:
-      return wanted_as<std::int32_t>(op, 1, from);
+      return wanted_as<std::int32_t>(op, factors, from);
     case dtype::u32:
-      return wanted_as<std::uint32_t>(op, 1, from);
+      return wanted_as<std::uint32_t>(op, factors, from);
     case dtype::i64:
-      return wanted_as<std::int64_t>(op, 1, from);
+      return wanted_as<std::int64_t>(op, factors, from);
     case dtype::u64:
-      return wanted_as<std::uint64_t>(op, 1, from);
+      return wanted_as<std::uint64_t>(op, factors, from);
   }
   return {};
 }
@@ -130,7 +136,7 @@ TEST_P(CollectiveReduction, CombinesEveryTypeInRankOrder) {
           (is_float(type) || is_complex(type)) && (op == reduction::sum || op == reduction::avg);
       const float factor = scales ? 0.75F : 1.0F;
       const auto from = all_bytes(w_, x);
-      const auto result = wanted(type, op, factor, from);
+      const auto result = wanted(type, op, {factor}, from);
       w_.run(collective::all_reduce{.x = x, .y = y, .op = op, .factor = factor}, type);
       for (std::size_t rank = 0; rank < w_.all.size(); ++rank)
         EXPECT_EQ(w_.bytes_of(y, rank), result) << to_string(type) << " op " << int(op);
@@ -148,7 +154,7 @@ TEST_P(CollectiveReduction, GivesOneRankTheResultOrEachItsPart) {
     const reduction op = type == dtype::boolean ? reduction::max : reduction::sum;
     const auto x = w_.random(type, {n, 17});
     const auto from = all_bytes(w_, x);
-    const auto result = wanted(type, op, 1.0F, from);
+    const auto result = wanted(type, op, {1}, from);
     const auto part = w_.random(type, {17});
     w_.run(collective::reduce_scatter{.x = x, .y = part, .op = op}, type);
     for (std::size_t rank = 0; rank < w_.all.size(); ++rank) {
@@ -161,6 +167,35 @@ TEST_P(CollectiveReduction, GivesOneRankTheResultOrEachItsPart) {
       y[static_cast<std::size_t>(rank)] = {};
     w_.run(collective::reduce{.x = x, .y = y, .op = op, .root = root}, type);
     EXPECT_EQ(w_.bytes_of(y, static_cast<std::size_t>(root)), result);
+  }
+}
+
+TEST_P(CollectiveReduction, ScalesByANumberOfEachRank) {
+  const auto n = static_cast<std::int64_t>(w_.all.size());
+  const std::vector<float> numbers{0.75F, -3.0F, 0.1F};
+  for (const dtype type : {dtype::f64, dtype::f32, dtype::bf16, dtype::c64, dtype::c128}) {
+    const bool is_double = type == dtype::f64 || type == dtype::c128;
+    const auto factors = w_.all.allocate(is_double ? dtype::f64 : dtype::f32, {}).value();
+    for (std::size_t rank = 0; rank < w_.all.size(); ++rank) {
+      const memory::fill number{.to = factors[rank], .value = double{numbers[rank]}};
+      ASSERT_TRUE(w_.all.rank(rank).ask(number).get_result());
+    }
+    // In pieces through staging memory, and longer than what passes through it.
+    for (const std::int64_t count : {3001, 60'000}) {
+      const auto x = w_.random(type, {n, count});
+      const auto result = wanted(type, reduction::sum, numbers, all_bytes(w_, x));
+      const auto y = w_.random(type, {n, count});
+      const auto part = w_.random(type, {1, count});
+      w_.run(collective::all_reduce{.x = x, .y = y, .factors = factors}, type);
+      w_.run(collective::reduce_scatter{.x = x, .y = part, .factors = factors}, type);
+      w_.run(collective::all_reduce{.x = x, .y = x, .factors = factors}, type);
+      for (std::size_t rank = 0; rank < w_.all.size(); ++rank) {
+        EXPECT_EQ(w_.bytes_of(y, rank), result) << to_string(type);
+        EXPECT_EQ(w_.bytes_of(x, rank), result) << "in place, " << to_string(type);
+        const auto got = w_.bytes_of(part, rank);
+        EXPECT_EQ(std::memcmp(got.data(), result.data() + rank * got.size(), got.size()), 0);
+      }
+    }
   }
 }
 
@@ -178,9 +213,9 @@ TEST_P(CollectiveReduction, TakesEveryLengthAndSeveralItems) {
     y.insert(y.end(), to.begin(), to.end());
     w_.run(collective::all_reduce{.x = x, .y = y}, dtype::f32);
     for (std::size_t rank = 0; rank < w_.all.size(); ++rank) {
-      EXPECT_EQ(w_.bytes_of(y, rank), wanted(dtype::f32, reduction::sum, 1, from)) << count;
+      EXPECT_EQ(w_.bytes_of(y, rank), wanted(dtype::f32, reduction::sum, {1}, from)) << count;
       EXPECT_EQ(w_.bytes_of(y, rank + w_.all.size()),
-                wanted(dtype::bf16, reduction::sum, 1, other));
+                wanted(dtype::bf16, reduction::sum, {1}, other));
     }
   }
 }
@@ -210,7 +245,7 @@ TEST_P(CollectiveReduction, TakesAnyOrderOfDimensionsThatAllRanksShare) {
     yt.push_back(y[rank].transpose());
   }
   w_.run(collective::all_reduce{.x = xt, .y = yt}, dtype::i32);
-  EXPECT_EQ(w_.bytes_of(y, 0), wanted(dtype::i32, reduction::sum, 1, all_bytes(w_, x)));
+  EXPECT_EQ(w_.bytes_of(y, 0), wanted(dtype::i32, reduction::sum, {1}, all_bytes(w_, x)));
   if (w_.all.size() > 1) {
     xt[1] = w_.all.rank(1).allocate(dtype::i32, {7, 5}).value();
     w_.refuse(collective::all_reduce{.x = xt, .y = yt}, errc::layout_unsupported, "x[1] must");

@@ -18,11 +18,13 @@ using collective::reduction;
 // Longer operations out of place read their peers' tensors, which costs another wait and saves a
 // copy. The processor's cache holds shorter ones.
 constexpr std::int64_t most_staged_bytes = std::int64_t{256} << 10;
+constexpr std::int64_t factor_bytes = 8;
 
 /// One operation on elements of all ranks.
 struct combining {
   reduction op{};
   double factor = 1.0;
+  std::vector<double> by_rank{};  // in place of it, unless empty
 
   /// Combines `n` elements of each source, in order.
   void run(dtype type, std::span<const std::byte* const> from, std::byte* to,
@@ -41,10 +43,11 @@ struct combining {
     for (std::int64_t first = 0; first < n; first += stretch) {
       const std::int64_t count = std::min(stretch, n - first);
       for (std::size_t rank = 0; rank < from.size(); ++rank) {
+        const double scale = by_rank.empty() ? factor : by_rank[rank];
         const T* const x = reinterpret_cast<const T*>(from[rank]) + first;
         const auto each = [&](auto combine) {
           for (std::int64_t i = 0; i < count; ++i) {
-            const sum value = how::scaled(element(x + i), factor);
+            const sum value = how::scaled(element(x + i), scale);
             sums[i] = rank == 0 ? value : combine(sums[i], value);
           }
         };
@@ -107,14 +110,25 @@ void pull(const item& one, std::int64_t from, const combining& how) {
   how.run(one.y->type(), sources, one.y->address(), one.y->count());
 }
 
+// A factor in memory: a float or a double.
+double factor_at(const std::byte* at, dtype type) {
+  if (type == dtype::f64) return *reinterpret_cast<const double*>(at);
+  return *reinterpret_cast<const float*>(at);
+}
+
+// A rank's factor is input, too: it is staged at the end of each slot.
 template <class Steps>
 bool staged(Steps& steps, const shared_words& words, std::uint64_t operation,
-            std::span<const item> items, const combining& how) {
+            std::span<const item> items, combining how, const std::vector<any_tensor>& factors) {
+  const std::int64_t usable = words.slot_bytes() - (factors.empty() ? 0 : factor_bytes);
+  const auto factor_in = [&](std::size_t rank, std::uint64_t slot) {
+    return words.slot(rank, slot) + usable;
+  };
   std::uint64_t number = 0;
   for (const item& one : items) {
     const any_tensor& mine = one.x[words.rank()];
     const std::int64_t element = size_of(mine.type());
-    const std::int64_t longest = words.slot_bytes() / element;
+    const std::int64_t longest = usable / element;
     for (std::int64_t first = 0; first < mine.count(); first += longest) {
       const std::int64_t count = std::min(longest, mine.count() - first);
       const std::uint64_t step = collective::step_of(operation, number++);
@@ -122,12 +136,20 @@ bool staged(Steps& steps, const shared_words& words, std::uint64_t operation,
       const auto stage = [&] {
         std::memcpy(words.slot(words.rank(), slot), mine.address() + first * element,
                     static_cast<std::size_t>(count * element));
+        if (factors.empty()) return;
+        const any_tensor& factor = factors[words.rank()];
+        std::memcpy(factor_in(words.rank(), slot), factor.address(),
+                    static_cast<std::size_t>(size_of(factor.type())));
       };
       const auto combine = [&] {
         if (one.y == nullptr) return;
         std::vector<const std::byte*> sources;
-        for (std::size_t rank = 0; rank < one.x.size(); ++rank)
+        how.by_rank.clear();
+        for (std::size_t rank = 0; rank < one.x.size(); ++rank) {
           sources.push_back(words.slot(rank, slot));
+          if (factors.empty()) continue;
+          how.by_rank.push_back(factor_at(factor_in(rank, slot), factors[rank].type()));
+        }
         how.run(mine.type(), sources, one.y->address() + first * element, count);
       };
       if (!steps.staged(step, stage, combine)) return false;
@@ -146,40 +168,44 @@ bool is_staged(const std::vector<any_tensor>& x, const std::vector<any_tensor>& 
   return bytes <= most_staged_bytes;
 }
 
-result<void> run_whole(const std::vector<any_tensor>& x, const std::vector<any_tensor>& y,
-                       const world_part& part, const combining& how, const lane_context& lane) {
-  const std::vector<item> items = items_of(x, y, part);
-  if (is_staged(x, y)) {
-    return run_part(part, lane, [&](auto& steps, const shared_words& words) {
-      return staged(steps, words, lane.sequence(), items, how);
+// For steps that read their peers' tensors.
+template <class R>
+combining directly(const R& r) {
+  combining how{.op = r.op, .factor = r.factor};
+  for (const any_tensor& one : r.factors)
+    how.by_rank.push_back(factor_at(one.address(), one.type()));
+  return how;
+}
+
+template <class R>
+result<void> run_whole(const R& r, lane_context& lane) {
+  const std::vector<item> items = items_of(r.x, r.y, r.part);
+  if (is_staged(r.x, r.y)) {
+    return run_part(r.part, lane, [&](auto& steps, const shared_words& words) {
+      return staged(steps, words, lane.sequence(), items, {.op = r.op, .factor = r.factor},
+                    r.factors);
     });
   }
-  return run_direct(part, lane, [&] {
+  return run_direct(r.part, lane, [&] {
+    const combining how = directly(r);
     for (const item& one : items)
       pull(one, 0, how);
   });
 }
 
-result<void> run_all_reduce(const collective::all_reduce& r, lane_context& lane) {
-  return run_whole(r.x, r.y, r.part, {.op = r.op, .factor = r.factor}, lane);
-}
-
-result<void> run_reduce(const collective::reduce& r, lane_context& lane) {
-  return run_whole(r.x, r.y, r.part, {.op = r.op, .factor = r.factor}, lane);
-}
-
 result<void> run_reduce_scatter(const collective::reduce_scatter& r, lane_context& lane) {
   return run_direct(r.part, lane, [&] {
+    const combining how = directly(r);
     for (const item& one : items_of(r.x, r.y, r.part)) {
       const std::int64_t bytes = one.y->count() * size_of(one.y->type());
-      pull(one, r.part.rank * bytes, {.op = r.op, .factor = r.factor});
+      pull(one, r.part.rank * bytes, how);
     }
   });
 }
 
 const plugin_operations reductions([](operation_table& table) {
-  table.add<collective::all_reduce>(run_all_reduce);
-  table.add<collective::reduce>(run_reduce);
+  table.add<collective::all_reduce>(run_whole<collective::all_reduce>);
+  table.add<collective::reduce>(run_whole<collective::reduce>);
   table.add<collective::reduce_scatter>(run_reduce_scatter);
 });
 

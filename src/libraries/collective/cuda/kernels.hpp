@@ -35,6 +35,10 @@ struct reduced_items {
   int items = 0;
   collective::reduction op{};
   double factor = 1.0;
+  /// Instead of it: by rank, a float, or a double where the bit of `wide_factors` is set.
+  const std::byte* factors[most_tensors];
+  std::uint64_t wide_factors = 0;
+  bool has_factors = false;
   bool is_staged = false;
 };
 
@@ -59,14 +63,19 @@ struct reduced_items {
 [[nodiscard]] constexpr dtype real_type_of(dtype type) noexcept {
   return type == dtype::c64 ? dtype::f32 : type == dtype::c128 ? dtype::f64 : type;
 }
-/// The elements that pass through a slot at once.
+/// The bytes behind the elements of a slice, for the rank's factor, which is input, too.
+inline constexpr std::int64_t factor_bytes = 16;
+/// The elements that pass through a slot at once: for each block a multiple of 16.
 [[nodiscard]] constexpr std::int64_t elements_of_step(const part_launch& of,
-                                                      std::int64_t element_bytes) noexcept {
-  return of.slice_bytes / element_bytes * wire::blocks_of_part;
+                                                      std::int64_t element_bytes,
+                                                      bool has_factors) noexcept {
+  const std::int64_t usable = of.slice_bytes - (has_factors ? factor_bytes : 0);
+  return usable / element_bytes / 16 * 16 * wire::blocks_of_part;
 }
 [[nodiscard]] constexpr std::uint64_t staged_steps(const part_launch& of, std::int64_t count,
-                                                   std::int64_t element_bytes) noexcept {
-  const std::int64_t longest = elements_of_step(of, element_bytes);
+                                                   std::int64_t element_bytes,
+                                                   bool has_factors) noexcept {
+  const std::int64_t longest = elements_of_step(of, element_bytes, has_factors);
   return static_cast<std::uint64_t>((count + longest - 1) / longest);
 }
 

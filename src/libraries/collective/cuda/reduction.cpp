@@ -3,6 +3,7 @@
 
 #include <troupe/collective/reduction.hpp>
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -23,6 +24,7 @@ struct reducing {
   const world_part& part;
   reduction op{};
   double factor = 1.0;
+  const std::vector<any_tensor>& factors;
   bool is_scattered = false;  ///< each rank gets its part of the result only
 };
 
@@ -52,11 +54,19 @@ void add_item(const reducing& r, std::size_t first, reduced_items& to) {
   to.counts[item] = count * (size_of(type) / size_of(real_type_of(type)));
 }
 
+void add_factors(const reducing& r, reduced_items& to) {
+  to.has_factors = !r.factors.empty();
+  for (std::size_t rank = 0; rank < r.factors.size(); ++rank) {
+    to.factors[rank] = r.factors[rank].address();
+    if (r.factors[rank].type() == dtype::f64) to.wide_factors |= std::uint64_t{1} << rank;
+  }
+}
+
 std::uint64_t steps_of(const part_launch& of, const reduced_items& what, dtype type) {
   if (!what.is_staged) return 1;
   std::uint64_t steps = 0;
   for (int item = 0; item < what.items; ++item)
-    steps += staged_steps(of, what.counts[item], size_of(real_type_of(type)));
+    steps += staged_steps(of, what.counts[item], size_of(real_type_of(type)), what.has_factors);
   return steps;
 }
 
@@ -70,6 +80,7 @@ result<void> run(const reducing& r, lane& where, late_failure failure) {
     reduced_items what;
     what.op = r.op;
     what.factor = r.factor;
+    add_factors(r, what);
     what.is_staged = staged;
     for (; k < r.x.size() && r.x[k].type() == type && what.items < most; k += ranks)
       add_item(r, k, what);
@@ -80,26 +91,23 @@ result<void> run(const reducing& r, lane& where, late_failure failure) {
   return {};
 }
 
-result<void> run_all_reduce(const collective::all_reduce& r, lane& where, late_failure failure) {
-  return run({.x = r.x, .y = r.y, .part = r.part, .op = r.op, .factor = r.factor}, where, failure);
-}
-
-result<void> run_reduce(const collective::reduce& r, lane& where, late_failure failure) {
-  return run({.x = r.x, .y = r.y, .part = r.part, .op = r.op, .factor = r.factor}, where, failure);
-}
-
-result<void> run_reduce_scatter(const collective::reduce_scatter& r, lane& where,
-                                late_failure failure) {
-  return run(
-      {.x = r.x, .y = r.y, .part = r.part, .op = r.op, .factor = r.factor, .is_scattered = true},
-      where, failure);
+template <class R>
+result<void> run_reduction(const R& r, lane& where, late_failure failure) {
+  return run({.x = r.x,
+              .y = r.y,
+              .part = r.part,
+              .op = r.op,
+              .factor = r.factor,
+              .factors = r.factors,
+              .is_scattered = std::same_as<R, collective::reduce_scatter>},
+             where, failure);
 }
 
 const kernel_loading reduction_kernels(load_reduction_kernels);
 const plugin_operations reductions([](operation_table& table) {
-  add<collective::all_reduce>(table, run_all_reduce);
-  add<collective::reduce>(table, run_reduce);
-  add<collective::reduce_scatter>(table, run_reduce_scatter);
+  add<collective::all_reduce>(table, run_reduction<collective::all_reduce>);
+  add<collective::reduce>(table, run_reduction<collective::reduce>);
+  add<collective::reduce_scatter>(table, run_reduction<collective::reduce_scatter>);
 });
 
 }  // namespace

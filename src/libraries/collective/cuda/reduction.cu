@@ -20,21 +20,21 @@ class reducer {
  public:
   __device__ reducer(const reduced_items& what, int ranks) : what_(what), ranks_(ranks) {}
 
-  /// `from(rank)` is where a rank's elements begin.
-  template <class From>
-  __device__ void run(workers all, From from, std::byte* to, std::int64_t n) const {
+  /// `from(rank)` is where a rank's elements begin, `factor(rank)` multiplies them.
+  template <class From, class Factor>
+  __device__ void run(workers all, From from, Factor factor, std::byte* to, std::int64_t n) const {
     bool whole = is_aligned(to, 16);
     for (int rank = 0; rank < ranks_; ++rank)
       whole = whole && is_aligned(from(rank), 16);
     const std::int64_t vectors = whole ? n / of_vector : 0;
     for (std::int64_t i = all.first; i < vectors; i += at_once * all.step)
-      run_vectors(i, all.step, vectors, from, to);
+      run_vectors(i, all.step, vectors, from, factor, to);
 #pragma unroll 1
     for (std::int64_t i = vectors * of_vector + all.first; i < n; i += all.step) {
       sum value[1];
       for (int rank = 0; rank < ranks_; ++rank) {
         const stored x[1] = {read_past_l1(reinterpret_cast<const stored*>(from(rank)) + i)};
-        combine(value, x, rank);
+        combine(value, x, rank, factor(rank));
       }
       reinterpret_cast<stored*>(to)[i] = finished(value[0]);
     }
@@ -49,9 +49,9 @@ class reducer {
   // Vectors that a thread has under way; it has sixteen sums at most.
   static constexpr int at_once = std::min(16 / of_vector, 4);
 
-  template <class From>
+  template <class From, class Factor>
   __device__ void run_vectors(std::int64_t first, std::int64_t step, std::int64_t vectors,
-                              From from, std::byte* to) const {
+                              From from, Factor factor, std::byte* to) const {
     sum sums[at_once * of_vector];
     for (int rank = 0; rank < ranks_; ++rank) {
       const auto* const source = reinterpret_cast<const uint4*>(from(rank));
@@ -61,7 +61,7 @@ class reducer {
         const std::int64_t i = first + k * step;
         reinterpret_cast<uint4*>(x)[k] = i < vectors ? read_past_l1(source + i) : uint4{};
       }
-      combine(sums, x, rank);
+      combine(sums, x, rank, factor(rank));
     }
 #pragma unroll
     for (int k = 0; k < at_once; ++k) {
@@ -75,11 +75,11 @@ class reducer {
   }
 
   template <int N>
-  __device__ void combine(sum (&sums)[N], const stored (&x)[N], int rank) const {
+  __device__ void combine(sum (&sums)[N], const stored (&x)[N], int rank, double factor) const {
     const auto each = [&](auto combined) {
 #pragma unroll
       for (int i = 0; i < N; ++i) {
-        const sum value = how::scaled(widen(x[i]), what_.factor);
+        const sum value = how::scaled(widen(x[i]), factor);
         sums[i] = rank == 0 ? value : combined(sums[i], value);
       }
     };
@@ -130,6 +130,14 @@ __device__ share share_of(std::int64_t first, std::int64_t count) {
   return {first + begin, min(count, begin + each) - begin};
 }
 
+__device__ double factor_of(const reduced_items& what, int rank) {
+  if (!what.has_factors) return what.factor;
+  const std::byte* const at = what.factors[rank];
+  return (what.wide_factors >> rank & 1) != 0
+             ? read_past_l1(reinterpret_cast<const double*>(at))
+             : static_cast<double>(read_past_l1(reinterpret_cast<const float*>(at)));
+}
+
 template <class T>
 __global__ void __launch_bounds__(part_threads, 1)
     reduce_items(const __grid_constant__ part_launch of, const __grid_constant__ reduced_items what,
@@ -142,26 +150,34 @@ __global__ void __launch_bounds__(part_threads, 1)
           if (what.y[k] == nullptr) continue;
           const std::byte* const* const x = what.x + k * of.ranks;
           reduce.run(
-              workers::of_all(), [&](int rank) { return x[rank]; }, what.y[k], what.counts[k]);
+              workers::of_all(), [&](int rank) { return x[rank]; },
+              [&](int rank) { return factor_of(what, rank); }, what.y[k], what.counts[k]);
         }
       });
     }
     std::uint64_t number = of.step;
-    const std::int64_t longest = elements_of_step(of, sizeof(T));
+    const std::int64_t longest = elements_of_step(of, sizeof(T), what.has_factors);
     for (int k = 0; k < what.items; ++k) {
       const std::byte* const x = what.x[k * of.ranks + of.rank];
       for (std::int64_t first = 0; first < what.counts[k]; first += longest) {
         const share mine = share_of(first, min(longest, what.counts[k] - first));
         const std::uint64_t step = collective::step_of(of.operation, number++);
         const std::uint64_t slot = collective::slot_of(step);
+        const auto factor_in = [&](int rank) {
+          return reinterpret_cast<double*>(words.slice(rank, slot) + of.slice_bytes - factor_bytes);
+        };
         const auto stage = [&] {
           copy_bytes_by(workers::of_block(), x + mine.first * sizeof(T), words.slice(of.rank, slot),
                         mine.count * sizeof(T));
+          if (what.has_factors && threadIdx.x == 0) *factor_in(of.rank) = factor_of(what, of.rank);
+        };
+        const auto factor = [&](int rank) {
+          return what.has_factors ? read_past_l1(factor_in(rank)) : what.factor;
         };
         const auto combine = [&] {
           if (what.y[k] == nullptr) return;
           reduce.run(
-              workers::of_block(), [&](int rank) { return words.slice(rank, slot); },
+              workers::of_block(), [&](int rank) { return words.slice(rank, slot); }, factor,
               what.y[k] + mine.first * sizeof(T), mine.count);
         };
         if (!steps.staged(step, stage, combine)) return false;

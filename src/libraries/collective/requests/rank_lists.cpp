@@ -233,12 +233,42 @@ rank_lists& rank_lists::combines(const std::vector<any_tensor>& x, reduction op,
     to_.rule(combines_type(op, t.type()), errc::type_mismatch, [&] {
       return fmt::format("op {} is not there for {}", name_of(op), to_string(t.type()));
     });
-    const bool may_scale = (is_float(t.type()) || is_complex(t.type())) &&
-                           (op == reduction::sum || op == reduction::avg);
-    to_.rule(factor == 1.0 || may_scale, errc::invalid_argument, [&] {
+    may_scale_ = (is_float(t.type()) || is_complex(t.type())) &&
+                 (op == reduction::sum || op == reduction::avg);
+    to_.rule(factor == 1.0 || may_scale_, errc::invalid_argument, [&] {
       return fmt::format("factor must be 1 for {} of {}; it is {}", name_of(op),
                          to_string(t.type()), factor);
     });
+  }
+  return *this;
+}
+
+rank_lists& rank_lists::scales(const std::vector<any_tensor>& x, const std::vector<any_tensor>& y,
+                               double factor, const std::vector<any_tensor>& factors) {
+  if (!to_.good() || factors.empty()) return *this;
+  to_.rule(may_scale_, errc::invalid_argument, [] {
+    return std::string(
+        "factors must not be given: they are there for sum and avg of floating and complex types");
+  });
+  to_.rule(factor == 1.0, errc::invalid_argument,
+           [&] { return fmt::format("factor must be 1 beside factors; it is {}", factor); });
+  to_.rule(factors.size() == per_item(), errc::invalid_argument, [&] {
+    return fmt::format("factors must hold a tensor per rank; it holds {}, and there are {} ranks",
+                       factors.size(), ranks_);
+  });
+  for (std::size_t k = 0; to_.good() && k < x.size(); ++k) {
+    const std::size_t rank = k % per_item();
+    const std::string name = at("factors", rank);
+    const any_tensor& t = factors[rank];
+    const bool is_double = x[k].type() == dtype::f64 || x[k].type() == dtype::c128;
+    const dtype wanted = is_double ? dtype::f64 : dtype::f32;
+    to_.rule(!t.null() && t.count() == 1, errc::shape_mismatch,
+             [&] { return fmt::format("{} must have one element", name); });
+    to_.rule(t.null() || t.type() == wanted, errc::type_mismatch, [&] {
+      return fmt::format("{} must be {}, because {} is {}; it is {}", name, to_string(wanted),
+                         at("x", k), to_string(x[k].type()), to_string(t.type()));
+    });
+    if (to_.good() && !y[k].null()) to_.apart({at("y", k), y[k]}, {name, t});
   }
   return *this;
 }

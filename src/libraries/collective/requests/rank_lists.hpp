@@ -45,6 +45,11 @@ class rank_lists {
   /// The operation exists for the types of x.
   rank_lists& combines(const std::vector<any_tensor>& x, reduction op, double factor);
 
+  /// The factors are there for the types of x, and no y shares elements with them. After
+  /// `combines`.
+  rank_lists& scales(const std::vector<any_tensor>& x, const std::vector<any_tensor>& y,
+                     double factor, const std::vector<any_tensor>& factors);
+
   [[nodiscard]] std::int64_t ranks() const noexcept { return ranks_; }
   static constexpr std::int64_t everywhere = -1;
 
@@ -57,6 +62,7 @@ class rank_lists {
 
   argument_checks& to_;
   std::int64_t ranks_;
+  bool may_scale_ = false;  // as `combines` has found
 };
 
 /// The forms of the results of all ranks that are left out: those of x, for each item of the rank

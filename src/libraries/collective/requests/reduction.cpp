@@ -16,6 +16,8 @@ template <class R>
 void describe_operation(description<R>& d) {
   d.value("op", &R::op, "combines the elements of all ranks");
   d.value("factor", &R::factor, "factor of each input").finite();
+  d.reads("factors", &R::factors, {}, "factor of the inputs of each rank, in place of `factor`")
+      .optional();
 }
 
 }  // namespace
@@ -35,7 +37,8 @@ void all_reduce::describe(description<all_reduce>& d) {
             .together(r.x, 1, r.y, 1)
             .as_x(r.x, r.y)
             .apart(r.x, r.y, true)
-            .combines(r.x, r.op, r.factor);
+            .combines(r.x, r.op, r.factor)
+            .scales(r.x, r.y, r.factor, r.factors);
       });
 }
 
@@ -56,7 +59,8 @@ void reduce::describe(description<reduce>& d) {
             .together(r.x, 1, r.y, 1)
             .as_x(r.x, r.y)
             .apart(r.x, r.y, true)
-            .combines(r.x, r.op, r.factor);
+            .combines(r.x, r.op, r.factor)
+            .scales(r.x, r.y, r.factor, r.factors);
       });
 }
 
@@ -76,7 +80,8 @@ void reduce_scatter::describe(description<reduce_scatter>& d) {
             .list("y", r.y, form::packed)
             .together(r.x, 1, r.y, lists.ranks())
             .apart(r.x, r.y, false)
-            .combines(r.x, r.op, r.factor);
+            .combines(r.x, r.op, r.factor)
+            .scales(r.x, r.y, r.factor, r.factors);
       });
 }
 
