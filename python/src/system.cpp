@@ -303,6 +303,16 @@ void close_and_warn(py_system& s, std::optional<double> timeout) {
   if (PyErr_WarnEx(PyExc_RuntimeWarning, text.c_str(), 1) != 0) throw nb::python_error();
 }
 
+void close_all() {
+  // Others may make and drop systems while one ends.
+  const auto all = all_systems();
+  for (const auto& one : all)
+    (void)close(one.lock(), std::nullopt);
+  const nb::dict modules = nb::borrow<nb::dict>(PyImport_GetModuleDict());
+  if (modules.contains("troupe.actors")) modules["troupe.actors"].attr("end_loop")();
+  python_has_ended.store(true, std::memory_order_release);
+}
+
 }  // namespace
 
 bool python_ends() noexcept {
@@ -363,7 +373,13 @@ void add_system(nb::module_& m) {
            "Several devices of this system as one, each a rank by its place in the list; on the "
            "CPU\n"
            "backend. staging_bytes: memory of each rank through which operations in place pass.")
-      .def_prop_ro("closed", [](const py_system& s) { return s.handle == nullptr; })
+      .def(
+          "events", [](const py_system& s) { return events_of(s.get().system); },
+          "The events of all devices, in the order of time: the last 1024 of each, as\n"
+          "device.events() has them.")
+      .def_prop_ro(
+          "closed", [](const py_system& s) { return s.handle == nullptr; },
+          "True after close(), or the end of a with block.")
       .def("_spawn",
            [](const py_system& s, nb::handle make, nb::handle options) {
              return spawn_at_root(
@@ -373,15 +389,7 @@ void add_system(nb::module_& m) {
       .def("__enter__", [](nb::object self) { return self; })
       .def("__exit__", [](py_system& s, nb::args) { close_and_warn(s, std::nullopt); });
 
-  m.def("_close_all", [] {
-    // Others may make and drop systems while one ends.
-    const auto all = all_systems();
-    for (const auto& one : all)
-      (void)close(one.lock(), std::nullopt);
-    const nb::dict modules = nb::borrow<nb::dict>(PyImport_GetModuleDict());
-    if (modules.contains("troupe.actors")) modules["troupe.actors"].attr("end_loop")();
-    python_has_ended.store(true, std::memory_order_release);
-  });
+  m.def("_close_all", &close_all);
   m.attr("__version__") = nb::str(library_version.data(), library_version.size());
 }
 

@@ -7,7 +7,6 @@ that each is a request; worse are those that Python answers itself, such as == a
 from __future__ import annotations
 
 from .._core import Device, Future, Library, MappedTensor, Operation, System, Tensor, _ActorRef
-from .suggestions import computes, did_you_mean
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -134,6 +133,8 @@ def missing_attribute(self: Tensor, name: str) -> Any:
     """For `Tensor.__getattr__`."""
     end = ""
     if not name.startswith("_"):
+        from .suggestions import computes, did_you_mean
+
         advice = computes(name)
         end = f": {advice}" if advice else did_you_mean(name, dir(Tensor))
     raise AttributeError(f"a Tensor has no {name!r}{end}")

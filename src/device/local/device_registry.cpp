@@ -1,5 +1,6 @@
 #include "device/local/device_registry.hpp"
 
+#include "core/system_core.hpp"
 #include "device/local/device_guard.hpp"
 #include "device/selection/not_a_worker.hpp"
 #include "os/limits.hpp"
@@ -10,6 +11,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -163,6 +165,15 @@ bool device_registry::owns(const local_device& one) {
   return found != devices_.end() && found->second.get() == &one;
 }
 
+std::vector<device_event> device_registry::events() {
+  std::vector<device_event> all;
+  const std::lock_guard lock(mutex_);
+  for (const auto& [ordinal, one] : devices_)
+    std::ranges::move(one->events(0), std::back_inserter(all));
+  std::ranges::stable_sort(all, {}, &device_event::at);
+  return all;
+}
+
 void device_registry::stop() noexcept {
   std::map<std::int32_t, std::shared_ptr<local_device>> devices;
   std::shared_ptr<event_courier> courier;
@@ -195,6 +206,12 @@ troupe::device system::device(std::int32_t ordinal, const device_config& config)
   return troupe::device(device_registry::of(*this)
                             ->make(ordinal, config, *this, device_registry::if_there::refuse)
                             .value());
+}
+
+std::vector<device_event> system::events() const {
+  const auto devices = std::static_pointer_cast<device_registry>(
+      core_->service(device_registry::key, [] { return std::make_shared<device_registry>(); }));
+  return devices ? devices->events() : std::vector<device_event>();
 }
 
 }  // namespace troupe

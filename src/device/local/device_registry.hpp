@@ -36,6 +36,8 @@ class device_registry final : public system_service {
   [[nodiscard]] static std::shared_ptr<device_registry> of(system& s);
   /// False for a device of another system, and for one whose number another device has now.
   [[nodiscard]] bool owns(const local_device& one);
+  /// The events of all devices, in the order of their times.
+  [[nodiscard]] std::vector<device_event> events();
   /// Held while a request for several devices is published.
   [[nodiscard]] const std::shared_ptr<std::mutex>& order() const noexcept { return order_; }
   void stop() noexcept override;
