@@ -377,6 +377,10 @@ void add_system(nb::module_& m) {
           "events", [](const py_system& s) { return events_of(s.get().system); },
           "The events of all devices, in the order of time: the last 1024 of each, as\n"
           "device.events() has them.")
+      .def(
+          "topology", [](const py_system& s) { return topology_of(s.get().system); },
+          "How the devices made so far reach each other's memory:\n"
+          "{(reader, owner): DeviceLink}, by their numbers.")
       .def_prop_ro(
           "closed", [](const py_system& s) { return s.handle == nullptr; },
           "True after close(), or the end of a with block.")

@@ -56,3 +56,15 @@ def test_refuses_with_the_rule(world):
         one = system.device(0, backend="cpu", memory_limit_bytes=64 << 20)
         with pytest.raises(troupe.errors.InvalidArgument, match="a device is in a world once"):
             system.world([one, one])
+
+
+def test_says_how_devices_reach_each_other():
+    with troupe.System() as system:
+        assert system.topology() == {}
+        for i in range(2):
+            system.device(i, backend="cpu", memory_limit_bytes=64 << 20)
+        links = system.topology()
+        assert set(links) == {(0, 1), (1, 0)}
+        assert links[0, 1].through == "shared_memory"
+        assert links[0, 1].native_atomics
+        assert links[1, 0].performance_rank == 0

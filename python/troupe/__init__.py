@@ -23,6 +23,7 @@ from . import arrays as _arrays
 from . import errors as _errors
 from ._core import (
     Device,
+    DeviceLink,
     Future,
     KvCache,
     KvStep,
@@ -262,6 +263,7 @@ __all__ = [
     "Actor",
     "ActorRef",
     "Device",
+    "DeviceLink",
     "Future",
     "KvCache",
     "KvStep",

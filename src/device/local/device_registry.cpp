@@ -116,6 +116,7 @@ result<std::shared_ptr<local_device>> device_registry::make(std::int32_t ordinal
   if (!made) return made;
   const std::lock_guard among_the_others(mutex_);
   before.core = std::exchange(devices_[ordinal], *made);
+  siblings_->forget(ordinal);
   return made;
 }
 
@@ -147,6 +148,7 @@ result<std::shared_ptr<local_device>> device_registry::make_one(std::int32_t ord
   auto made = local_device::create(ordinal, config, std::move(host_memory), in_use);
   if (!made) return made;
   (*made)->set_ends(ends_);
+  (*made)->set_siblings(siblings_);
   (*made)->journal().deliver_to(std::move(courier));
   (*made)->set_guards(std::make_shared<device_guards>(owner.core()));
   return made;
@@ -165,12 +167,11 @@ bool device_registry::owns(const local_device& one) {
   return found != devices_.end() && found->second.get() == &one;
 }
 
-std::vector<device_event> device_registry::events() {
-  std::vector<device_event> all;
+std::vector<std::shared_ptr<local_device>> device_registry::devices() {
   const std::lock_guard lock(mutex_);
-  for (const auto& [ordinal, one] : devices_)
-    std::ranges::move(one->events(0), std::back_inserter(all));
-  std::ranges::stable_sort(all, {}, &device_event::at);
+  std::vector<std::shared_ptr<local_device>> all;
+  for (const auto& [number, one] : devices_)
+    all.push_back(one);
   return all;
 }
 
@@ -189,6 +190,10 @@ void device_registry::stop() noexcept {
     class device one(core);
     one.drain(std::max(until - std::chrono::steady_clock::now(), std::chrono::nanoseconds::zero()));
     core->supervision().end({.code = errc::device_stopped, .message = "its system has shut down"});
+  }
+  {
+    const std::lock_guard lock(siblings_->mutex);
+    siblings_->pairs.clear();
   }
   devices.clear();
   ends_->await_none(drain_timeout);             // bounded, because one of them may have called this
@@ -209,9 +214,14 @@ troupe::device system::device(std::int32_t ordinal, const device_config& config)
 }
 
 std::vector<device_event> system::events() const {
-  const auto devices = std::static_pointer_cast<device_registry>(
+  const auto registry = std::static_pointer_cast<device_registry>(
       core_->service(device_registry::key, [] { return std::make_shared<device_registry>(); }));
-  return devices ? devices->events() : std::vector<device_event>();
+  std::vector<device_event> all;
+  if (!registry) return all;  // the system has shut down
+  for (const auto& one : registry->devices())
+    std::ranges::move(one->events(0), std::back_inserter(all));
+  std::ranges::stable_sort(all, {}, &device_event::at);
+  return all;
 }
 
 }  // namespace troupe
