@@ -358,11 +358,9 @@ void add_system(nb::module_& m) {
           "The device with this number; made if there is none: on the GPU with that number if\n"
           "there is one, else on the CPU. Returns at once; the device starts in the background.\n\n"
           "Options: backend ('auto', 'cpu', 'cuda'), gpu (number, UUID or 'any'),\n"
-          "memory_limit_bytes, standby, plugins (paths), operations (modules), reload, libraries, "
-          "lanes, "
-          "run_limit and other\n"
-          "limits in seconds, restarts, fault_injection, trace (path of a Perfetto trace, or a\n"
-          "troupe.profile()).")
+          "memory_limit_bytes, standby, plugins (paths), operations (modules), reload, libraries,\n"
+          "lanes, run_limit and other limits in seconds, restarts (of losses without a known\n"
+          "culprit), fault_injection, trace (path of a Perfetto trace, or a troupe.profile()).")
       .def(
           "close", &close_and_warn, nb::arg("timeout") = nb::none(),
           "Stops the actors, once they have handled what is in their mailboxes, and the devices.\n"
