@@ -243,7 +243,9 @@ void add_actor(nb::module_& m) {
         without_gil([&] { r.to.set_error(std::move(why)); });
       });
   nb::class_<timer>(m, "Timer", "A message that comes later, or again and again.")
-      .def("cancel", [](timer& t) { t.cancel(); });
+      .def(
+          "cancel", [](timer& t) { t.cancel(); },
+          "No further message comes, unless one is in the mailbox already.");
   nb::class_<py_actor_ref>(m, "_ActorRef")
       .def(
           "ask",

@@ -84,11 +84,13 @@ void add_mapped_tensor(nb::module_& m) {
       m, "MappedTensor",
       "A tensor that the program uses in place until unmap(), or the end of\n"
       "a with block. Later requests on it wait until then.")
-      .def_prop_ro("shape",
-                   [](const py_mapped_tensor& x) { return tuple_of(mapped_view(x).extents()); })
+      .def_prop_ro(
+          "shape", [](const py_mapped_tensor& x) { return tuple_of(mapped_view(x).extents()); },
+          "The extent of each dimension.")
       .def_prop_ro(
           "dtype",
-          [](const py_mapped_tensor& x) { return std::string(to_string(mapped_view(x).type())); })
+          [](const py_mapped_tensor& x) { return std::string(to_string(mapped_view(x).type())); },
+          "Troupe's name of the element type, such as 'f32'.")
       .def(
           "unmap", [](py_mapped_tensor& x) { without_gil([&] { x.mapped.unmap(); }); },
           "Ends the mapping. On a GPU the program synchronises its own work first.")

@@ -305,6 +305,16 @@ void close_and_warn(py_system& s, std::optional<double> timeout) {
   if (PyErr_WarnEx(PyExc_RuntimeWarning, text.c_str(), 1) != 0) throw nb::python_error();
 }
 
+void close_all() {
+  // Others may make and drop systems while one ends.
+  const auto all = all_systems();
+  for (const auto& one : all)
+    (void)close(one.lock(), std::nullopt);
+  const nb::dict modules = nb::borrow<nb::dict>(PyImport_GetModuleDict());
+  if (modules.contains("troupe.actors")) modules["troupe.actors"].attr("end_loop")();
+  python_has_ended.store(true, std::memory_order_release);
+}
+
 }  // namespace
 
 bool python_ends() noexcept {
@@ -350,11 +360,9 @@ void add_system(nb::module_& m) {
           "The device with this number; made if there is none: on the GPU with that number if\n"
           "there is one, else on the CPU. Returns at once; the device starts in the background.\n\n"
           "Options: backend ('auto', 'cpu', 'cuda'), gpu (number, UUID or 'any'),\n"
-          "memory_limit_bytes, standby, plugins (paths), operations (modules), reload, libraries, "
-          "lanes, "
-          "run_limit and other\n"
-          "limits in seconds, restarts, fault_injection, trace (path of a Perfetto trace, or a\n"
-          "troupe.profile()).")
+          "memory_limit_bytes, standby, plugins (paths), operations (modules), reload, libraries,\n"
+          "lanes, run_limit and other limits in seconds, restarts (of losses without a known\n"
+          "culprit), fault_injection, trace (path of a Perfetto trace, or a troupe.profile()).")
       .def(
           "close", &close_and_warn, nb::arg("timeout") = nb::none(),
           "Stops the actors, once they have handled what is in their mailboxes, and the devices.\n"
@@ -370,10 +378,16 @@ void add_system(nb::module_& m) {
            "longest\n"
            "of the devices'.")
       .def(
+          "events", [](const py_system& s) { return events_of(s.get().system); },
+          "The events of all devices, in the order of time: the last 1024 of each, as\n"
+          "device.events() has them.")
+      .def(
           "topology", [](const py_system& s) { return topology_of(s.get().system); },
           "How the devices made so far reach each other's memory:\n"
           "{(reader, owner): DeviceLink}, by their numbers.")
-      .def_prop_ro("closed", [](const py_system& s) { return s.handle == nullptr; })
+      .def_prop_ro(
+          "closed", [](const py_system& s) { return s.handle == nullptr; },
+          "True after close(), or the end of a with block.")
       .def("_spawn",
            [](const py_system& s, nb::handle make, nb::handle options) {
              return spawn_at_root(
@@ -383,15 +397,7 @@ void add_system(nb::module_& m) {
       .def("__enter__", [](nb::object self) { return self; })
       .def("__exit__", [](py_system& s, nb::args) { close_and_warn(s, std::nullopt); });
 
-  m.def("_close_all", [] {
-    // Others may make and drop systems while one ends.
-    const auto all = all_systems();
-    for (const auto& one : all)
-      (void)close(one.lock(), std::nullopt);
-    const nb::dict modules = nb::borrow<nb::dict>(PyImport_GetModuleDict());
-    if (modules.contains("troupe.actors")) modules["troupe.actors"].attr("end_loop")();
-    python_has_ended.store(true, std::memory_order_release);
-  });
+  m.def("_close_all", &close_all);
   m.attr("__version__") = nb::str(library_version.data(), library_version.size());
 }
 

@@ -192,20 +192,27 @@ void add_tensor(nb::module_& m) {
                         "It keeps its memory alive. Slicing, transposing and reshaping make other\n"
                         "views of the same memory, and copy nothing.")
       .def("__repr__", &shown)
-      .def_prop_ro("shape", [](const py_tensor& t) { return tuple_of(t.view.extents()); })
+      .def_prop_ro(
+          "shape", [](const py_tensor& t) { return tuple_of(t.view.extents()); },
+          "The extent of each dimension.")
       .def_prop_ro(
           "strides", [](const py_tensor& t) { return tuple_of(t.view.strides()); }, "In elements.")
       .def_prop_ro(
           "dtype", [](const py_tensor& t) { return std::string(to_string(t.view.type())); },
           "Troupe's name of the element type, such as 'f32' or 'bf16'.")
-      .def_prop_ro("ndim", [](const py_tensor& t) { return t.view.rank(); })
+      .def_prop_ro(
+          "ndim", [](const py_tensor& t) { return t.view.rank(); }, "The number of dimensions.")
       .def_prop_ro(
           "size", [](const py_tensor& t) { return t.view.count(); }, "The number of elements.")
-      .def_prop_ro("nbytes",
-                   [](const py_tensor& t) { return t.view.count() * size_of(t.view.type()); })
-      .def_prop_ro("in_host_memory",
-                   [](const py_tensor& t) { return t.view.space() == memory_space::host; })
-      .def_prop_ro("frozen", [](const py_tensor& t) { return t.view.frozen(); })
+      .def_prop_ro(
+          "nbytes", [](const py_tensor& t) { return t.view.count() * size_of(t.view.type()); },
+          "The bytes of its elements, without gaps between them.")
+      .def_prop_ro(
+          "in_host_memory", [](const py_tensor& t) { return t.view.space() == memory_space::host; },
+          "True for a tensor of device.host_empty().")
+      .def_prop_ro(
+          "frozen", [](const py_tensor& t) { return t.view.frozen(); },
+          "True if no worker can write its memory: see freeze().")
       .def_prop_ro(
           "T", [viewed](const py_tensor& t) { return viewed(t, t.view.transpose()); },
           "The view with its last two dimensions swapped.")
@@ -269,7 +276,9 @@ void add_tensor(nb::module_& m) {
             return dtype.is_none() ? made : made.attr("astype")(dtype, nb::arg("copy") = false);
           },
           nb::arg("dtype") = nb::none(), nb::arg("copy") = nb::none())
-      .def("tolist", [](py_tensor& t) { return to_numpy(t).attr("tolist")(); })
+      .def(
+          "tolist", [](py_tensor& t) { return to_numpy(t).attr("tolist")(); },
+          "The elements as nested lists of Python's numbers. Waits for earlier requests.")
       .def(
           "item",
           [](py_tensor& t) {

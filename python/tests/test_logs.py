@@ -33,11 +33,14 @@ def test_a_loss_and_its_recovery_are_records_with_their_fields(caplog):
             gpu.fault.inject(what="segmentation_fault", output=output).result()
         gpu.zeros(4).numpy()
         eventually(lambda: "recovered" in kinds(caplog, 7))
-        assert [e.kind for e in gpu.events()] == ["started", "lost", "recovered"]
-        assert [e.number for e in gpu.events(after=1)] == [2, 3]
+        assert [e.kind for e in gpu.events()] == ["started", "lost", "tainted", "recovered"]
+        assert [e.number for e in gpu.events(after=1)] == [2, 3, 4]
+        system.device(8, backend="cpu", standby=False).wait_until_ready()
+        assert [(e.device, e.number) for e in system.events()] == [(7, i) for i in range(1, 5)] + [(8, 1)]  # fmt: skip
         took = gpu.health.last_failover
-    assert kinds(caplog, 7) == ["started", "lost", "recovered", "stopped"]
-    started, lost, recovered, stopped = (r for r in caplog.records if r.device == 7)
+    assert kinds(caplog, 7) == ["started", "lost", "tainted", "recovered", "stopped"]
+    started, lost, tainted, recovered, stopped = (r for r in caplog.records if r.device == 7)
+    assert (tainted.levelno, tainted.count) == (logging.INFO, 1)
     assert (lost.levelno, recovered.levelno) == (logging.WARNING, logging.INFO)
     assert (lost.pid, lost.generation, lost.failed) == (pid, 1, 1)
     assert "fault.inject" in lost.request

@@ -40,7 +40,10 @@ def test_every_operator_says_what_computes_it(gpu, symbol):
         done = eval(told, {"device": gpu, "x": one}).result()
         np.testing.assert_array_equal(done.numpy(), expected)
     assert f"lambda x, y: x {symbol} y, x, y)" in refused(TypeError, lambda: apply(x, x))
+    # NumPy does not copy the tensor out and compute here.
+    assert "device.map(" in refused(TypeError, lambda: apply(np.ones(3, "i4"), x))
     if symbol not in ("<", "<=", ">", ">=", "==", "!="):
+        assert f"lambda x: 2 {symbol} x, x)" in refused(TypeError, lambda: apply(np.int32(2), x))
         assert f"lambda x: 2 {symbol} x, x)" in refused(TypeError, lambda: apply(2, x))
 
 

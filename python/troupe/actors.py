@@ -29,7 +29,8 @@ from dataclasses import dataclass
 from typing import Any, Concatenate, Generic, Literal, ParamSpec, TypeVar
 
 from ._core import Future, System, Timer, _ActorRef, _Context, _Reply
-from .errors import Failure, class_name
+from .errors import Failure
+from .tracebacks import class_name
 
 A = TypeVar("A", bound="Actor")
 P = ParamSpec("P")
@@ -98,6 +99,7 @@ class ActorRef(Generic[A]):
 
     @property
     def stopped(self) -> bool:
+        """True once the actor has stopped for good: a restart does not count."""
         return self._to.stopped
 
     def __eq__(self, other: object) -> bool:
@@ -169,6 +171,7 @@ class Actor:
         self._context.watch(other._to)
 
     def unwatch(self, other: ActorRef[Any]) -> None:
+        """Undoes watch(): `terminated` is not called for that actor any more."""
         self._watched.pop(other._to.id, None)
         self._context.unwatch(other._to)
 

@@ -8,8 +8,6 @@ Where C++ says device_config::run_limit, Python's messages say run_limit.
 
 from __future__ import annotations
 
-import re
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -280,36 +278,12 @@ _CLASSES: dict[str, type[Failure]] = {
 }
 
 
-def class_name(error: BaseException) -> str:
-    """The name of an exception's class, with its module if that is not Python's own."""
-    kind = type(error)
-    return f"{'' if kind.__module__ == 'builtins' else kind.__module__ + '.'}{kind.__qualname__}"
-
-
-# C++'s names in messages, and how Python writes the same.
-_IN_PYTHON = [
-    (re.compile(pattern), by)
-    for pattern, by in (
-        (r"\bfork_server::config::command\b", "operations"),
-        (r"\b\w+_(?:config|options|limits)::(\w+)", r"\1"),
-        (r"\bplacement::own\b", "own=True"),
-        (r"\bisolation::(\w+)", r"isolation='\1'"),
-        (r"\bdevice::thaw\b", "tensor.thaw()"),
-        (r"\bdevice::forgive\b", "device.forgive_all()"),
-        (r"\b(device|system|tensor|future)::(\w+)", r"\1.\2()"),
-        (r"\b(?:troupe::)?worker_entry\b", "troupe.worker"),
-        (r"\btroupe::", "troupe."),
-        (r"\ba host_tensor\b", "a tensor of device.host_empty()"),
-        (r"\bhost_tensor\b", "device.host_empty()"),
-    )
-]
-
-
 def in_python(text: str) -> str:
     """A message of Troupe's with Python's names instead of C++'s."""
     if "::" in text or "host_tensor" in text:
-        for pattern, by in _IN_PYTHON:
-            text = pattern.sub(by, text)
+        from .methods.wording import reworded
+
+        return reworded(text)
     return text
 
 
@@ -327,7 +301,7 @@ def failure_from(
     cause: Failure | None,
 ) -> Failure:
     """The failure for a C++ error."""
-    if code != "handler_failed":  # whose text is the user's
+    if code != "handler_failed":  # the text of an exception is the user's
         text, message = in_python(text), in_python(message)
     made = _CLASSES.get(code, Failure)(
         text,
@@ -342,30 +316,6 @@ def failure_from(
     )
     made.__cause__ = cause
     return made
-
-
-# The fields of a device's event; every record of the logger has them.
-_LOGGED = (
-    *("kind", "number", "device", "generation", "at", "pid", "took", "wait", "count", "failed"),
-    *("spent", "budget", "request", "cause"),
-)
-
-
-def log(level: str, source: str, event: str, cause: Failure | None, about: Any) -> None:
-    """Writes to the logger `troupe`. Called by the runtime, for a device on a thread that does
-    nothing else; `about` is its event."""
-    import logging
-
-    extra: dict[str, Any] = {"source": source, **dict.fromkeys(_LOGGED), "cause": cause}
-    if about is not None:
-        extra |= vars(about)
-    elif cause is not None:
-        extra |= {"device": cause.device, "generation": cause.generation, "request": cause.request}
-    text = f"{source} {event}"
-    if cause is not None:
-        text += ": " + (f"{cause.request}: " if cause.request else "") + cause.message
-    number = logging.getLevelNamesMapping()[level.upper()]
-    logging.getLogger("troupe").log(number, "%s", text, extra=extra)
 
 
 def _restored(kind: type[Failure], text: str, fields: dict[str, Any], cause: Any) -> Failure:

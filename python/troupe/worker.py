@@ -11,22 +11,20 @@ import contextlib
 import faulthandler
 import fcntl
 import gc
-import io
 import os
 import select
 import signal
 import socket
 import stat
 import sys
-import threading
 import time
 import traceback
 from typing import Any, NoReturn
 
-from . import _core, imports, operations, streams
+from . import _core, operations, streams
+from .workers import forked, imports
 
 _CONTROL = 3  # the program's socket, and a worker's own
-_WHERE = signal.SIGRTMAX - 4  # makes a worker print its stack
 _LONGEST = 24 * 1024  # limit of a message with a traceback
 _LONGEST_MESSAGE = 64 * 1024
 
@@ -291,8 +289,8 @@ class Server:
             os.close(worker.control)
             if worker.runs >= 0:
                 os.close(worker.runs)
-            shown = _prepare(log)
-            _core._run_worker(lambda ordinal: _started(news, ordinal), log, shown, _WHERE)
+            shown = forked.prepare(log)
+            _core._run_worker(lambda ordinal: _started(news, ordinal), log, shown, forked.WHERE)
         except BaseException as error:
             _send(worker.news, "failed device_unavailable " + _why(error, "starting a worker"))
         os._exit(1)
@@ -305,59 +303,6 @@ def _memory(data: bytes) -> int:
         file.write(data)
     fcntl.fcntl(memory, fcntl.F_ADD_SEALS, fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK)
     return memory
-
-
-def _prepare(log: int) -> int:
-    """Sets up a worker before it serves. Returns the descriptor for its stderr.
-
-    Python's output goes there at once; that of C code goes to the log first. So output at the
-    worker's end, such as an assertion of a kernel, becomes part of the error.
-    """
-    shown = os.dup(2)
-    for stream in (sys.stderr, sys.__stderr__):
-        buffer = getattr(stream, "buffer", None)
-        raw = getattr(buffer, "raw", buffer)
-        if isinstance(raw, io.FileIO) and raw.fileno() == 2:
-            raw.__init__(shown, "wb", closefd=False)  # type: ignore[misc]  # its holders keep it
-    fcntl.fcntl(log, fcntl.F_SETFL, fcntl.fcntl(log, fcntl.F_GETFL) | os.O_APPEND)
-    os.dup2(log, 2)
-    faulthandler.enable(log, all_threads=False)
-    faulthandler.register(_WHERE, log, all_threads=True, chain=False)
-    _give_children_signals()
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(line_buffering=True)
-    try:  # if the system runs out of memory, it must kill a worker, not the program
-        with open("/proc/self/oom_score_adj", "r+") as file:
-            score = int(file.read())
-            file.seek(0)
-            file.write(str(min(score + 500, 1000)))
-    except OSError:
-        pass
-    return shown
-
-
-def _give_children_signals() -> None:
-    """Gives a process that an operation forks the default handling of signals, which a worker
-    ignores. A signal that arrives during the fork waits."""
-    names = ("HUP", "QUIT", "ALRM", "TERM", "USR1", "USR2", "VTALRM", "PROF", "IO")
-    numbers = [getattr(signal, "SIG" + one) for one in names]
-    forking = threading.local()
-
-    def before() -> None:
-        forking.mask = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
-
-    def in_parent() -> None:
-        signal.pthread_sigmask(signal.SIG_SETMASK, forking.mask)
-
-    def in_child() -> None:
-        faulthandler.disable()
-        for one in numbers:
-            signal.signal(one, signal.SIG_DFL)
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, numbers)
-
-    os.register_at_fork(before=before, after_in_parent=in_parent, after_in_child=in_child)
 
 
 def _started(news: socket.socket, ordinal: int) -> str:

@@ -81,10 +81,10 @@ class device_source {
     (void)owner, (void)found;
   }
 
-  /// Sets a function that is called soon after the device has met a fault, of any process, from a
-  /// thread of the backend's own. It must not be destroyed by that thread. Nothing: the backend
-  /// need not look for faults until it is set again.
-  using alarm = unique_function<void()>;
+  /// Sets a function that is called soon after the device has met a fault, of any process, with the
+  /// vendor's number of it (NVIDIA's Xid), from a thread of the backend's own. It must not be
+  /// destroyed by that thread. Nothing: the backend need not look for faults until it is set again.
+  using alarm = unique_function<void(std::uint64_t fault)>;
   virtual void on_fault(alarm raise) = 0;
   /// True if no process except these has a context on the device. False if that is unknown.
   [[nodiscard]] virtual bool used_only_by(const std::vector<std::int32_t>& pids) = 0;

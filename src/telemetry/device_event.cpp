@@ -40,6 +40,8 @@ std::string_view to_string(kind what) noexcept {
       return "standby_ready";
     case kind::lost:
       return "lost";
+    case kind::tainted:
+      return "tainted";
     case kind::recovered:
       return "recovered";
     case kind::start_failed:
@@ -58,6 +60,8 @@ std::string_view to_string(kind what) noexcept {
       return "restarted";
     case kind::condemned:
       return "condemned";
+    case kind::xid:
+      return "xid";
   }
   return "unknown";
 }
@@ -67,6 +71,7 @@ log_level level_of(kind what) noexcept {
     case kind::standby_ready:
       return log_level::debug;
     case kind::started:
+    case kind::tainted:
     case kind::recovered:
     case kind::forgiven:
     case kind::stopped:
@@ -75,6 +80,7 @@ log_level level_of(kind what) noexcept {
     case kind::lost:
     case kind::start_failed:
     case kind::quarantined:
+    case kind::xid:
       return log_level::warning;
     case kind::unexplained:
     case kind::gave_up:
@@ -92,6 +98,9 @@ std::string device_event::to_string() const {
       return fmt::format("has a standby, {}", worker_of(*this));
     case kind::lost:
       return loss_text(*this);
+    case kind::tainted:
+      return fmt::format("has {} output{} with undefined content since the loss", count,
+                         count == 1 ? "" : "s");
     case kind::recovered:
       return fmt::format("is served by {} since {} after the loss", worker_of(*this), shown(took));
     case kind::start_failed:
@@ -111,6 +120,8 @@ std::string device_event::to_string() const {
       return "is restarted by the program";
     case kind::condemned:
       return "is condemned";
+    case kind::xid:
+      return fmt::format("has reported Xid {}", count);
   }
   return {};
 }

@@ -138,6 +138,11 @@ class TROUPE_EXPORT system {
   /// this number is running, or has given up while tensors are in its memory.
   [[nodiscard]] troupe::device device(std::int32_t ordinal, const device_config& config);
 
+  /// The events of all devices (`device::events`), in the order of time: the last 1024 of each,
+  /// without those of devices that others have replaced; nothing once the system has shut down.
+  /// Include `troupe/device/events.hpp` to use them.
+  [[nodiscard]] std::vector<device_event> events() const;
+
   /// Several devices of this system as one, each a rank by its place in the list; include
   /// `troupe/device/world.hpp` to use it. Throws `failure`: `invalid_argument` for no device, a
   /// device twice, or one of another system; `unsupported` for GPUs, for devices in threads of the

@@ -21,6 +21,7 @@ struct device_event {
     started,        ///< the first worker serves, or the first one after `restarted`
     standby_ready,  ///< the standby has loaded everything
     lost,          ///< a worker was lost; `why` is the cause, and names the culprit if there is one
+    tainted,       ///< tensors have undefined content, because a worker was lost
     recovered,     ///< the next worker has answered a request, or serves and none was waiting
     start_failed,  ///< a worker could not be started, and the device goes on
     quarantined,   ///< a request is refused from now on, because it has ended workers
@@ -30,6 +31,7 @@ struct device_event {
     stopped,       ///< the program has stopped the device, or has let it go
     restarted,     ///< the program has called `device::restart`
     condemned,     ///< a fault in `isolation::thread`
+    xid,           ///< the card has reported a critical Xid, for whatever process
   };
 
   kind what{};
@@ -43,7 +45,8 @@ struct device_event {
   /// `lost`, `start_failed`: how long the next worker must wait. `quarantined`: how long the
   /// request is refused.
   std::chrono::nanoseconds wait{};
-  /// `lost`: how many requests of the worker run again. `quarantined`: how many workers it ended.
+  /// `lost`: how many requests of the worker run again. `tainted`: how many outputs of requests
+  /// are undefined. `quarantined`: how many workers it ended. `xid`: the Xid's number.
   std::int64_t count = 0;
   std::int64_t failed = 0;     ///< `lost`: how many requests of the worker failed
   std::int32_t spent = 0;      ///< `lost`, `gave_up`: how much of the restart budget is spent,

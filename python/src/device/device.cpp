@@ -298,7 +298,9 @@ void add_device(nb::module_& m) {
                      return nb::make_tuple(reinterpret_cast<std::uintptr_t>(d.handle->system.get()),
                                            d->ordinal());
                    })
-      .def_prop_ro("ordinal", [](const py_device& d) { return d->ordinal(); })
+      .def_prop_ro(
+          "ordinal", [](const py_device& d) { return d->ordinal(); },
+          "Its number in the system, as given to System.device().")
       .def_prop_ro(
           "hardware", [](const py_device& d) { return snapshot_of(d->description()); },
           "What serves the device: name, uuid, architecture, memory_bytes, ordinal.")

@@ -6,7 +6,7 @@
 
 #include <string_view>
 
-/// What a device said of itself at one moment, as objects of Python whose fields are attributes.
+/// The state of a device at one moment, as objects of Python whose fields are attributes.
 namespace troupe::python {
 
 [[nodiscard]] std::string_view name_of(device_state s) noexcept;

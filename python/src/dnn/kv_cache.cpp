@@ -116,7 +116,9 @@ void add_kv_cache(nb::module_& m) {
       .def(
           "abandon", [](py_kv_step& s) { s.step.reset(); },
           "Ends the step; the sequences stay what they were.")
-      .def_prop_ro("over", [](const py_kv_step& s) { return !s.step.has_value(); });
+      .def_prop_ro(
+          "over", [](const py_kv_step& s) { return !s.step.has_value(); },
+          "True after commit() or abandon(), or the end of a with block.");
 
   nb::class_<py_kv_cache>(
       m, "KvCache",
@@ -166,7 +168,9 @@ void add_kv_cache(nb::module_& m) {
             return py_tensor{layer_of(c, layer, false), c.device};
           },
           nb::arg("layer"), "The pages of a layer: [pages, heads, page_size, value_size].")
-      .def_prop_ro("free_pages", [](const py_kv_cache& c) { return c.cache.free_pages(); });
+      .def_prop_ro(
+          "free_pages", [](const py_kv_cache& c) { return c.cache.free_pages(); },
+          "The number of pages that no sequence uses.");
 
   m.def("_kv_cache", &make);
 }

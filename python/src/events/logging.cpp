@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace troupe::python {
 namespace {
@@ -43,6 +44,13 @@ nb::object event_object(const device_event& e) {
   return snapshot_of(std::move(made));
 }
 
+nb::list objects_of(const std::vector<device_event>& events) {
+  nb::list made;
+  for (const device_event& e : events)
+    made.append(event_object(e));
+  return made;
+}
+
 }  // namespace
 
 log_hook log_to_python() {
@@ -52,7 +60,7 @@ log_hook log_to_python() {
       // An exception of a handler or a filter must not reach the runtime.
       try {
         const bool failed = entry.reason.code != errc{};
-        nb::module_::import_("troupe.errors")
+        nb::module_::import_("troupe.methods.logs")
             .attr("log")(std::string(to_string(entry.level)), std::string(entry.source),
                          std::string(entry.event),
                          failed ? exception_for(entry.reason) : nb::none(),
@@ -66,11 +74,10 @@ log_hook log_to_python() {
 
 void add_events(nb::module_& m) {
   m.def("_events", [](nb::handle device, std::uint64_t after) {
-    nb::list made;
-    for (const device_event& e : handle_of(device)->device.events(after))
-      made.append(event_object(e));
-    return made;
+    return objects_of(handle_of(device)->device.events(after));
   });
 }
+
+nb::list events_of(const system& s) { return objects_of(s.events()); }
 
 }  // namespace troupe::python

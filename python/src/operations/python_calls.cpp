@@ -260,8 +260,8 @@ std::uint64_t bytes_in(nb::handle o, int depth = 3) {
 
 result<void> put_answer(const python_operation& op, nb::handle answer, std::byte* reply) {
   if (answer.is_none() || op.type->described_reply == nullptr) return {};
-  // Of a worker's replies, `wire::reply_heap_bytes`. A larger one is pickled for nothing, and its
-  // copies may be what ends the worker.
+  // The limit of replies, `wire::reply_heap_bytes`. A larger answer would be pickled for nothing,
+  // and its copies may be what ends the worker.
   constexpr std::uint64_t most = std::uint64_t{64} << 20;
   if (const std::uint64_t bytes = bytes_in(answer); bytes > most) {
     return error{.code = errc::size_overflow,
@@ -306,7 +306,7 @@ error take_python_error() {
   if (PyErr_ExceptionMatches(PyExc_MemoryError) != 0) why.code = errc::out_of_memory;
   nb::python_error caught;
   try {
-    const nb::object told = nb::module_::import_("troupe.operations").attr("told")(caught.value());
+    const nb::object told = nb::module_::import_("troupe.tracebacks").attr("told")(caught.value());
     why.message = nb::cast<std::string>(told[1]);
     if (why.code == errc::handler_failed) {
       why.code_name = nb::cast<std::string>(told[0]);

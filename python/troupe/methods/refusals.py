@@ -7,7 +7,6 @@ that each is a request; worse are those that Python answers itself, such as == a
 from __future__ import annotations
 
 from .._core import Device, Future, Library, MappedTensor, Operation, System, Tensor, _ActorRef
-from .suggestions import computes, did_you_mean
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,10 +35,13 @@ def _mapped(computed: str, inputs: str) -> str:
     return f"device.map(lambda {inputs}: {computed}, {inputs}) computes {computed} for each element"
 
 
+def _is_numpys_number(one: object) -> bool:
+    return hasattr(one, "__array_interface__") and not hasattr(one, "__setitem__")
+
+
 def _binary(symbol: str, reflected: bool) -> Callable[[Any, object], Any]:
     def refuse(self: Any, other: object) -> Any:
-        # NumPy's numbers are these too.
-        is_number = isinstance(other, (int, float, complex))
+        is_number = isinstance(other, (int, float, complex)) or _is_numpys_number(other)
         names = ["x", str(other) if is_number else "y"]
         if reflected:
             names = [names[1], "x"] if is_number else ["y", "x"]
@@ -134,6 +136,8 @@ def missing_attribute(self: Tensor, name: str) -> Any:
     """For `Tensor.__getattr__`."""
     end = ""
     if not name.startswith("_"):
+        from .suggestions import computes, did_you_mean
+
         advice = computes(name)
         end = f": {advice}" if advice else did_you_mean(name, dir(Tensor))
     raise AttributeError(f"a Tensor has no {name!r}{end}")
@@ -152,6 +156,8 @@ def install() -> None:
         "setitem": _no_assignment,
         "dlpack": _no_dlpack,
         "dlpack_device": _no_dlpack,
+        # Arrays and numbers of NumPy leave their operators to these, and do not copy the tensor.
+        "array_priority": 1000.0,
     }
     for kind in (Tensor, Future):
         for name, method in methods.items():

@@ -53,10 +53,10 @@ class answers {
   void drop(std::uint16_t slot, error why);
   /// A request that was answered early is known not to have run, and must not be.
   void forget(std::uint16_t slot);
-  /// Marks the outputs of a request as undefined that `why` ends.
-  void taint_outputs(std::uint16_t slot, error& why) {
+  /// Marks the outputs of a request as undefined that `why` ends. \returns how many
+  int taint_outputs(std::uint16_t slot, error& why) {
     complete(slot, why);
-    taints_.taint_outputs(slot, why);
+    return taints_.taint_outputs(slot, why);
   }
   void give_back_freed() noexcept;
 

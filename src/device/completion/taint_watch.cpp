@@ -83,7 +83,7 @@ std::optional<error> taint_watch::conclude(std::uint16_t slot, bool success) {
   return std::nullopt;
 }
 
-void taint_watch::taint_outputs(std::uint16_t slot, const error& why, const taint_limits& until) {
+int taint_watch::taint_outputs(std::uint16_t slot, const error& why, const taint_limits& until) {
   const record& culprit = records_[slot];
   // Watch later requests first, so that a sender that finds the taint also finds the requests that
   // will overwrite it. Screening them shows how far each is concerned.
@@ -95,16 +95,19 @@ void taint_watch::taint_outputs(std::uint16_t slot, const error& why, const tain
     }
   }
   const taint_cause cause = cause_of(culprit, why);
+  int tainted = 0;
   culprit.operands.for_each([&](const kept_operand& o) {
     if (o.role == access::read || o.where.begin == o.where.end) return;
+    ++tainted;
     pool_of(o).taints().taint(*o.buffer.get(), o.where, named(slot, culprit.ticket), cause,
                               o.role == access::write ? until.overwritten : until.updated);
   });
   expire(culprit);
+  return tainted;
 }
 
 void taint_watch::invalidate(std::uint16_t slot, const error& why, const taint_limits& until) {
-  taint_outputs(slot, why, until);
+  (void)taint_outputs(slot, why, until);
   invalidated_ = true;
 }
 

@@ -53,8 +53,8 @@ class taint_watch {
   /// Ends a watched request. \returns a failure if it has read undefined content: its outputs must
   /// then be tainted, and a success become that failure
   [[nodiscard]] std::optional<error> conclude(std::uint16_t slot, bool success);
-  /// Marks the outputs of a request as undefined, because of its failure.
-  void taint_outputs(std::uint16_t slot, const error& why, const taint_limits& until = {});
+  /// Marks the outputs of a request as undefined, because of its failure. \returns how many
+  int taint_outputs(std::uint16_t slot, const error& why, const taint_limits& until = {});
   /// The same for a request that ends, so that later ones must be screened.
   void invalidate(std::uint16_t slot, const error& why, const taint_limits& until = {});
   /// True once after a watched request has ended without success: requests that rely on it must be

@@ -1,5 +1,6 @@
 #include "device/local/device_registry.hpp"
 
+#include "core/system_core.hpp"
 #include "device/local/device_guard.hpp"
 #include "device/selection/not_a_worker.hpp"
 #include "os/limits.hpp"
@@ -10,6 +11,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -209,6 +211,17 @@ troupe::device system::device(std::int32_t ordinal, const device_config& config)
   return troupe::device(device_registry::of(*this)
                             ->make(ordinal, config, *this, device_registry::if_there::refuse)
                             .value());
+}
+
+std::vector<device_event> system::events() const {
+  const auto registry = std::static_pointer_cast<device_registry>(
+      core_->service(device_registry::key, [] { return std::make_shared<device_registry>(); }));
+  std::vector<device_event> all;
+  if (!registry) return all;  // the system has shut down
+  for (const auto& one : registry->devices())
+    std::ranges::move(one->events(0), std::back_inserter(all));
+  std::ranges::stable_sort(all, {}, &device_event::at);
+  return all;
 }
 
 }  // namespace troupe

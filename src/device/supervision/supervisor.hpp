@@ -254,7 +254,7 @@ class supervisor final {
   void note_outcome(settlement::outcome left);
   void note_unexplained(std::optional<error> fault);
   [[nodiscard]] std::optional<sign_of_loss> violation_sign(const role& held);
-  void on_alarm();
+  void on_alarm(std::uint64_t fault);
 
   // The device ends, and is restarted: supervisor_end.cpp.
   void give_up(error why, bool by_request = false);

@@ -97,7 +97,8 @@ void supervisor::serve_again() {
 
 void supervisor::handle_faults() {
   if (!parts_.device_memory.on_device()) return;
-  parts_.backend.source->on_fault([this] { execute([this] { on_alarm(); }); });
+  parts_.backend.source->on_fault(
+      [this](std::uint64_t fault) { execute([this, fault] { on_alarm(fault); }); });
 }
 
 void supervisor::condemn(error why) {

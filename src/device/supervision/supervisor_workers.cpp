@@ -249,7 +249,9 @@ std::optional<sign_of_loss> supervisor::violation_sign(const role& held) {
   return sign_of_loss{.why = *std::move(violation), .at = current_time()};
 }
 
-void supervisor::on_alarm() {
+void supervisor::on_alarm(std::uint64_t fault) {
+  if (gone()) return;
+  note_event({.what = device_event::kind::xid, .count = static_cast<std::int64_t>(fault)});
   // The end of a lost worker raises alarms of its own.
   constexpr auto aftermath = 20ms;
   if (!active_ || !active_->is_process() || settlement_.worker() != nullptr ||

@@ -232,10 +232,10 @@ TEST_F(DeviceTurns, OnlyWhatADyingWorkerHadBegunIsUndefinedOnceTheDeviceIsGone) 
 
 TEST_F(DeviceTurns, ADeviceThatIsGoneIsToldOfNoFaultsAnyMore) {
   make({.standby = false, .restarts = {.restarts = 0}}, true);
-  EXPECT_TRUE(source_->awaits_faults);
+  EXPECT_TRUE(source_->raise);
   lose_worker();
   ASSERT_EQ(core_->supervision().state(), device_state::stopped);
-  EXPECT_FALSE(source_->awaits_faults);
+  EXPECT_FALSE(source_->raise);
 }
 
 }  // namespace

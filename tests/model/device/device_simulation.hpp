@@ -165,10 +165,10 @@ class simulated_source final : public device_source {
     return std::unique_ptr<memory_slab>(std::make_unique<slab>());
   }
   result<memory_level> level() override { return memory_level{}; }
-  void on_fault(alarm raise) override { awaits_faults = static_cast<bool>(raise); }
+  void on_fault(alarm wanted) override { raise = std::move(wanted); }
   bool used_only_by(const std::vector<std::int32_t>&) override { return true; }
 
-  bool awaits_faults = false;
+  alarm raise;  ///< nothing while faults are not awaited
 
  private:
   device_description description_;

@@ -85,6 +85,28 @@ TEST_F(DeviceEvents, ARecoveryThatNobodyWaitsForEndsWhenTheNextWorkerServes) {
   EXPECT_EQ(both[1].took, core_->health().last_failover);
 }
 
+TEST_F(DeviceEvents, ALossThatLeavesTensorsUndefinedSaysHowMany) {
+  make({.standby = false, .backoff = {.initial = 0ms}});
+  (void)events();
+  have_it_crash({.number = 7, .writes = {buffer_}});
+  const auto all = events();
+  ASSERT_EQ(all.size(), 3U);
+  EXPECT_EQ(all[1].what, kind::tainted) << "between the loss and the recovery";
+  EXPECT_EQ(all[1].count, 1);
+  EXPECT_EQ(all[1].why->request, all[0].why->request);
+}
+
+TEST_F(DeviceEvents, AnXidIsToldWhoeverCausedIt) {
+  make({.standby = false}, true);
+  (void)events();
+  source_->raise(79);
+  turn();
+  const auto all = events();
+  ASSERT_EQ(all.size(), 1U) << "nothing ran here";
+  EXPECT_EQ(all[0].what, kind::xid);
+  EXPECT_EQ(all[0].count, 79);
+}
+
 // On a GPU the next worker answers before the lost one is gone.
 TEST_F(DeviceEvents, ALossWhoseCauseIsKnownLateComesBeforeItsRecovery) {
   make({.standby = false, .backoff = {.initial = 0ms}}, true);

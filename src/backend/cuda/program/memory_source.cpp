@@ -271,10 +271,11 @@ void memory_source::observe(const std::stop_token& ending) noexcept {
 
 void memory_source::watch(const std::stop_token& ending) noexcept {
   while (!ending.stop_requested()) {
-    if (!management_->wait_for_xid(watch_interval)) continue;
+    const auto xid = management_->wait_for_xid(watch_interval);
+    if (!xid) continue;
     const std::lock_guard lock(mutex_);
     try {
-      if (alarm_) alarm_();
+      if (alarm_) alarm_(*xid);
     } catch (const std::bad_alloc&) {
       continue;  // the fault is noticed later, from the driver
     }

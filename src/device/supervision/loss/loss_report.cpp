@@ -25,6 +25,7 @@ void loss_report::add(settlement::consequences one) {
   if (known_.culprit.empty()) known_.culprit = std::move(one.culprit);
   known_.run_again += one.run_again;
   known_.failed += one.failed;
+  known_.tainted += one.tainted;
   std::ranges::move(one.quarantined, std::back_inserter(known_.quarantined));
 }
 
@@ -39,7 +40,12 @@ void loss_report::finish(std::int32_t spent, std::chrono::nanoseconds wait) {
     lost_->spent = spent;
     lost_->wait = wait;
     if (lost_->why) lost_->why->request = known.culprit;
+    device_event tainted{.what = device_event::kind::tainted,
+                         .generation = lost_->generation,
+                         .count = known.tainted,
+                         .why = lost_->why};
     journal_.record(*std::exchange(lost_, std::nullopt));
+    if (known.tainted > 0) journal_.record(std::move(tainted));
   }
   for (const quarantined_request& one : known.quarantined) {
     journal_.record({.what = device_event::kind::quarantined,

@@ -187,10 +187,7 @@ std::optional<error> settlement::end_of(const role& held, verdict v, std::uint16
       }
       if ((losses.started || losses.called) && !culprit_named && !what.from_outside &&
           r.lane != wire::world_lane) {  // it waits for others, and is there at every loss
-        ++losses.kills;
-        losses.suspected_at = draining_->sign.at;
-        // Run it alone next time, so that a second loss names it.
-        requests_.header(slot).alone.store(1, std::memory_order_relaxed);
+        suspect(slot);
       }
       if (losses.started && what.from_outside) ++losses.outside_kills;
       if (r.lane == wire::world_lane) requests_.header(slot).sequence |= lane_context::repeated;
@@ -225,8 +222,17 @@ std::optional<error> settlement::end_of(const role& held, verdict v, std::uint16
                                          losses.kills + 1)};
       break;
   }
-  completions_.ends(held).taint_outputs(slot, *end);
+  found_.tainted += completions_.ends(held).taint_outputs(slot, *end);
   return end;
+}
+
+// The request is one of those that may have caused the loss. It runs alone next time, so that a
+// second loss names it.
+void settlement::suspect(std::uint16_t slot) {
+  loss_marks& losses = completions_.at(slot).losses;
+  ++losses.kills;
+  losses.suspected_at = draining_->sign.at;
+  requests_.header(slot).alone.store(1, std::memory_order_relaxed);
 }
 
 void settlement::name_culprit(const role& held, std::uint16_t slot) {

@@ -45,6 +45,7 @@ class settlement {
     std::string culprit{};  ///< the first request that was named for it, as errors show it
     int run_again = 0;      ///< requests that had begun
     int failed = 0;
+    int tainted = 0;  ///< their outputs that are undefined from now on
     std::vector<quarantined_request> quarantined{};  ///< they are refused from now on
   };
   /// The outcome of a loss, for the device's budget, its health and its journal.
@@ -102,6 +103,7 @@ class settlement {
   [[nodiscard]] std::optional<error> end_of(const role& held, verdict v, std::uint16_t slot,
                                             bool culprit_named);
   void answer(const role& held, std::uint16_t slot, std::optional<error> end);
+  void suspect(std::uint16_t slot);
   void name_culprit(const role& held, std::uint16_t slot);
   void note_fault(const role& held, std::uint16_t slot);
   void forget_ended(const role& held);

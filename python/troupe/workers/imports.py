@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec
 from typing import Any
 
-from . import _core, operations
+from .. import _core, operations
 
 # Threads of C code that a forked process does without, by how their names begin: jemalloc's, which is
 # started again, and the CUDA driver's ("cuda" and a number), seen after an import of torch 2.11. A
@@ -124,7 +124,7 @@ class Imports:
 def _own_files(before: set[str]) -> set[str]:
     """The files of the user's modules that were imported since `before`."""
     others = {sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib")}
-    others.add(os.path.dirname(__file__))
+    others.add(os.path.dirname(os.path.dirname(__file__)))  # Troupe
     files = {
         getattr(module, "__file__", None)
         for name, module in list(sys.modules.items())

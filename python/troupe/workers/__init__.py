@@ -1,0 +1,1 @@
+"""What the process that forks workers is made of, beside `troupe.worker`."""
