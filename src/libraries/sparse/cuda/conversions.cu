@@ -153,6 +153,46 @@ __global__ void answer_converted(const std::uint64_t* keys, std::int64_t count, 
   answer_number(count_below(keys, count, order.last()), capacity, nnz, reply, failure);
 }
 
+/// Sorts elements by their places in the result. `Number` numbers the elements.
+template <class Number>
+struct place_sort {
+  place_sort(call_frame& c, std::int64_t stored, const place_order& order)
+      : count(order.last() > 0 ? stored : 0),
+        bits(std::bit_width(order.last())),
+        made_keys(c.array<std::uint64_t>(count)),
+        made_numbers(c.array<Number>(count)),
+        keys(c.array<std::uint64_t>(count)),
+        numbers(c.array<Number>(count)) {}
+
+  /// The bytes that `run` needs.
+  [[nodiscard]] result<std::size_t> bytes() const {
+    std::size_t needed = 0;
+    if (count > 0) TRY(call(nullptr, needed, nullptr));
+    return needed;
+  }
+  [[nodiscard]] result<void> run(const call_frame& c, std::size_t bytes,
+                                 cudaStream_t stream) const {
+    if (count == 0) return {};
+    return call(c.shared(), bytes, stream);
+  }
+
+  /// A result without places has no elements.
+  std::int64_t count;
+  int bits;
+  frame_array<std::uint64_t> made_keys;
+  frame_array<Number> made_numbers;
+  frame_array<std::uint64_t> keys;
+  frame_array<Number> numbers;
+
+ private:
+  [[nodiscard]] result<void> call(void* memory, std::size_t& bytes, cudaStream_t stream) const {
+    return check(
+        cub::DeviceRadixSort::SortPairs(memory, bytes, made_keys.get(), keys.get(),
+                                        made_numbers.get(), numbers.get(), count, 0, bits, stream),
+        "cub::DeviceRadixSort::SortPairs");
+  }
+};
+
 /// A matrix that is made of a part of another.
 struct part {
   const sparse_matrix& a;
@@ -164,41 +204,26 @@ struct part {
 template <class Number, class D>
 result<void> take_part_as(const part& r, lane& where, std::int64_t* reply, late_failure failure) {
   const cudaStream_t stream = where.stream();
-  const std::int64_t stored = r.a.stored();
   const place_order order(r.b);
-  const int bits = std::bit_width(order.last());
   call_frame c(where);
   const auto first_fault = c.array<unsigned long long>(1);
-  const auto keys = c.array<std::uint64_t>(stored);
-  const auto numbers = c.array<Number>(stored);
-  const auto ordered_keys = c.array<std::uint64_t>(stored);
-  const auto ordered_numbers = c.array<Number>(stored);
-  const auto sort = [&](void* memory, std::size_t& bytes) {
-    return check(cub::DeviceRadixSort::SortPairs(memory, bytes, keys.get(), ordered_keys.get(),
-                                                 numbers.get(), ordered_numbers.get(), stored, 0,
-                                                 bits, stream),
-                 "cub::DeviceRadixSort::SortPairs");
-  };
-  // In an empty matrix all keys are equal.
-  const bool sorts = stored > 0 && bits > 0;
-  std::size_t bytes = 0;
-  if (sorts) TRY(sort(nullptr, bytes));
+  const place_sort<Number> sorted(c, r.a.stored(), order);
+  const std::int64_t count = sorted.count;
+  const std::size_t bytes = TRY(sorted.bytes());
   c.share(bytes);
   TRY(c.begin());
   constexpr auto claim = sparse::pattern_claim::places;
   TRY(enqueue_pattern_check(r.a, claim, first_fault, stream));
-  TRY(launch_over(stored, make_keys<Number>, stream, sparse::pattern_of(r.a), stored, order,
-                  r.first, 0, keys, numbers));
-  if (sorts) TRY(sort(c.shared(), bytes));
-  const auto& sorted_keys = sorts ? ordered_keys : keys;
-  const auto& sorted_numbers = sorts ? ordered_numbers : numbers;
+  TRY(launch_over(count, make_keys<Number>, stream, sparse::pattern_of(r.a), count, order, r.first,
+                  0, sorted.made_keys, sorted.made_numbers));
+  TRY(sorted.run(c, bytes, stream));
   if (r.b.format != sparse_format::coo) {
-    TRY(launch_over(order.majors + 1, begin_majors, stream, sorted_keys, stored, order,
+    TRY(launch_over(order.majors + 1, begin_majors, stream, sorted.keys, count, order,
                     made_offsets(r.b)));
   }
-  TRY(launch_over(stored, put_sorted<Number, D>, stream, sorted_keys, sorted_numbers, stored, order,
+  TRY(launch_over(count, put_sorted<Number, D>, stream, sorted.keys, sorted.numbers, count, order,
                   reinterpret_cast<const D*>(r.a.values.address()), made_matrix<D>(r.b)));
-  return launch(answer_converted, 1, 1, stream, sorted_keys, stored, order, r.b.indices.extent(0),
+  return launch(answer_converted, 1, 1, stream, sorted.keys, count, order, r.b.indices.extent(0),
                 address_of_count(r.nnz), reply, pattern_report(r.a, claim, first_fault), failure);
 }
 
@@ -238,35 +263,20 @@ result<void> add_as(const sparse::add& r, lane& where, std::int64_t* reply, late
   using working = work_of<D>;
   const cudaStream_t stream = where.stream();
   const std::int64_t of_a = r.a.stored();
-  const std::int64_t stored = of_a + r.b.stored();
   const place_order order(r.c);
-  const int bits = std::bit_width(order.last());
   call_frame c(where);
   const auto faults = c.array<unsigned long long>(2);
-  const auto keys = c.array<std::uint64_t>(stored);
-  const auto numbers = c.array<std::uint64_t>(stored);
-  const auto ordered_keys = c.array<std::uint64_t>(stored);
-  const auto ordered_numbers = c.array<std::uint64_t>(stored);
-  const auto places = c.array<std::int64_t>(stored);
-  const auto sort = [&](void* memory, std::size_t& bytes) {
-    return check(cub::DeviceRadixSort::SortPairs(memory, bytes, keys.get(), ordered_keys.get(),
-                                                 numbers.get(), ordered_numbers.get(), stored, 0,
-                                                 bits, stream),
-                 "cub::DeviceRadixSort::SortPairs");
-  };
+  const place_sort<std::uint64_t> sorted(c, of_a + r.b.stored(), order);
+  const std::int64_t count = sorted.count;
+  const auto places = c.array<std::int64_t>(count);
   const auto sum_up = [&](void* memory, std::size_t& bytes) {
     return check(
-        cub::DeviceScan::InclusiveSum(memory, bytes, places.get(), places.get(), stored, stream),
+        cub::DeviceScan::InclusiveSum(memory, bytes, places.get(), places.get(), count, stream),
         "cub::DeviceScan::InclusiveSum");
   };
-  // A matrix without places has no elements.
-  const std::int64_t count = bits > 0 ? stored : 0;
-  std::size_t for_sort = 0;
+  const std::size_t for_sort = TRY(sorted.bytes());
   std::size_t for_sum = 0;
-  if (count > 0) {
-    TRY(sort(nullptr, for_sort));
-    TRY(sum_up(nullptr, for_sum));
-  }
+  if (count > 0) TRY(sum_up(nullptr, for_sum));
   c.share(for_sort);
   c.share(for_sum);
   TRY(c.begin());
@@ -274,23 +284,24 @@ result<void> add_as(const sparse::add& r, lane& where, std::int64_t* reply, late
   TRY(enqueue_pattern_check(r.a, claim, faults, stream));
   TRY(enqueue_pattern_check(r.b, claim, faults + 1, stream));
   if (count > 0) {
-    TRY(launch_over(of_a, make_keys<std::uint64_t>, stream, sparse::pattern_of(r.a), of_a, order,
-                    first_place{}, 0, keys, numbers));
-    TRY(launch_over(r.b.stored(), make_keys<std::uint64_t>, stream, sparse::pattern_of(r.b),
-                    r.b.stored(), order, first_place{}, of_a, keys + of_a, numbers + of_a));
-    TRY(sort(c.shared(), for_sort));
-    TRY(launch_over(count, mark_places, stream, ordered_keys, count, order, places));
+    constexpr auto make = make_keys<std::uint64_t>;
+    TRY(launch_over(of_a, make, stream, sparse::pattern_of(r.a), of_a, order, first_place{}, 0,
+                    sorted.made_keys, sorted.made_numbers));
+    TRY(launch_over(r.b.stored(), make, stream, sparse::pattern_of(r.b), r.b.stored(), order,
+                    first_place{}, of_a, sorted.made_keys + of_a, sorted.made_numbers + of_a));
+    TRY(sorted.run(c, for_sort, stream));
+    TRY(launch_over(count, mark_places, stream, sorted.keys, count, order, places));
     TRY(sum_up(c.shared(), for_sum));
   }
   if (r.c.format != sparse_format::coo) {
-    TRY(launch_over(order.majors + 1, begin_added, stream, ordered_keys, places, count, order,
+    TRY(launch_over(order.majors + 1, begin_added, stream, sorted.keys, places, count, order,
                     made_offsets(r.c)));
   }
   const auto data = [](const sparse_matrix& m) {
     return reinterpret_cast<const D*>(m.values.address());
   };
   TRY(launch_over(
-      count, put_sums<D, working>, stream, ordered_keys, ordered_numbers, places, count, order,
+      count, put_sums<D, working>, stream, sorted.keys, sorted.numbers, places, count, order,
       added_values<D, working>{data(r.a), data(r.b), of_a, factor_as<working>::of(r.alpha),
                                factor_as<working>::of(r.beta), !r.alpha.is_zero(),
                                !r.beta.is_zero()},
