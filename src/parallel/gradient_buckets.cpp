@@ -96,8 +96,14 @@ result<void> gradient_buckets::add_bucket(std::span<const any_tensor> parameters
 }
 
 result<void> gradient_buckets::sent(std::size_t rank, std::size_t parameter) {
-  place& at = places_.at(parameter);
-  if (at.sent.at(rank)) {
+  if (parameter >= places_.size() || rank >= world_.size()) {
+    return error{
+        .code = errc::invalid_argument,
+        .message = fmt::format("there is no gradient {} of rank {}; there are {} of {} ranks",
+                               parameter, rank, places_.size(), world_.size())};
+  }
+  place& at = places_[parameter];
+  if (at.sent[rank]) {
     return error{.code = errc::invalid_argument,
                  .message = fmt::format("gradient {} of rank {} was sent already in this step",
                                         parameter, rank)};

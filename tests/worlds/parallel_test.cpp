@@ -96,6 +96,8 @@ TEST_F(Buckets, AGradientIsSentOnceInAStepAndAFailedStepDoesNotSpoilTheNext) {
   EXPECT_FALSE(parallel::gradient_buckets::create(w_, parameters_, {.bytes = 0}));
   auto buckets = parallel::gradient_buckets::create(w_, parameters_).value();
   EXPECT_EQ(buckets.bucket_count(), 2U);
+  EXPECT_EQ(buckets.sent(2, 4).error().code, errc::invalid_argument);
+  EXPECT_EQ(buckets.sent(1, 5).error().code, errc::invalid_argument);
   EXPECT_TRUE(buckets.sent(1, 4));
   EXPECT_EQ(buckets.sent(1, 4).error().code, errc::invalid_argument);
   EXPECT_TRUE(buckets.sent(0, 4)) << "the f64 is averaged";

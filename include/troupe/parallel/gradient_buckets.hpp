@@ -41,20 +41,22 @@ class TROUPE_EXPORT gradient_buckets {
                                                        std::span<const any_tensor> parameters,
                                                        const bucket_options& options = {});
 
-  /// Where the gradient of a parameter is to be written on a rank. Packed.
+  /// Where the gradient of a parameter is to be written on a rank. Packed. Precondition, as for
+  /// `average`: there are such a rank and parameter.
   [[nodiscard]] const any_tensor& gradient(std::size_t rank, std::size_t parameter) const {
-    return places_.at(parameter).gradient.at(rank);
+    return places_[parameter].gradient[rank];
   }
   /// Where its average is to be read once all ranks have sent theirs; the same view unless
   /// `out_of_place`.
   [[nodiscard]] const any_tensor& average(std::size_t rank, std::size_t parameter) const {
-    return places_.at(parameter).average.at(rank);
+    return places_[parameter].average[rank];
   }
   /// Says that the last request of this step that writes the gradient has been sent.
-  /// \errors `invalid_argument` if it was said already in this step; those of `world::tell` if it
-  /// was the last of a bucket
+  /// \errors `invalid_argument` if it was said already in this step, or there is no such gradient;
+  /// those of `world::tell` if it was the last of a bucket
   result<void> sent(std::size_t rank, std::size_t parameter);
 
+  [[nodiscard]] std::size_t parameter_count() const noexcept { return places_.size(); }
   [[nodiscard]] std::size_t bucket_count() const noexcept { return buckets_.size(); }
 
  private:
