@@ -55,43 +55,49 @@ result<gradient_buckets> gradient_buckets::create(const world& all,
 
 result<void> gradient_buckets::add_bucket(std::span<const any_tensor> parameters,
                                           std::vector<std::size_t> of, bool out_of_place) {
-  bucket made;
-  made.left = of.size() * world_.size();
   std::int64_t count = 0;
   for (const std::size_t i : of)
     count += padded_count(parameters[i]);
-  for (std::size_t rank = 0; rank < world_.size(); ++rank) {
-    const auto allocate = [&] {
-      // The elements between gradients are added up, too.
-      return world_.rank(rank).allocate(parameters[of.front()].type(), {count}, initial::zero);
+  const auto allocate = [&] { return world_.allocate(parameters[of.front()].type(), {count}); };
+  auto gradients = allocate();
+  if (!gradients) return std::move(gradients).error();
+  auto averages = out_of_place ? allocate() : gradients;
+  if (!averages) return std::move(averages).error();
+  bucket made;
+  made.left = of.size() * world_.size();
+  std::int64_t begin = 0;
+  for (const std::size_t i : of) {
+    const any_tensor& like = parameters[i];
+    const std::int64_t end = begin + like.count();
+    const std::int64_t next = begin + padded_count(like);
+    const auto view_in = [&](const any_tensor& whole) {
+      return whole.slice(0, begin, end).value().reshape(shape(like.extents())).value();
     };
-    auto gradients = allocate();
-    if (!gradients) return std::move(gradients).error();
-    auto averages = out_of_place ? allocate() : gradients;
-    if (!averages) return std::move(averages).error();
-    std::int64_t begin = 0;
-    for (const std::size_t i : of) {
-      const any_tensor& like = parameters[i];
-      const auto view_in = [&](const any_tensor& whole) {
-        return whole.slice(0, begin, begin + like.count())
-            .value()
-            .reshape(shape(like.extents()))
-            .value();
-      };
-      places_[i].bucket = buckets_.size();
-      places_[i].gradient.push_back(view_in(*gradients));
-      places_[i].average.push_back(view_in(*averages));
-      places_[i].sent.push_back(false);
-      const std::int64_t end = begin + padded_count(like);
-      if (rank == 0 && begin + like.count() < end)
-        made.gaps.emplace_back(begin + like.count(), end);
-      begin = end;
+    for (std::size_t rank = 0; rank < world_.size(); ++rank) {
+      places_[i].gradient.push_back(view_in((*gradients)[rank]));
+      places_[i].average.push_back(view_in((*averages)[rank]));
     }
-    made.gradients.push_back(*std::move(gradients));
-    made.averages.push_back(*std::move(averages));
+    places_[i].sent.assign(world_.size(), false);
+    places_[i].bucket = buckets_.size();
+    if (end < next) made.gaps.emplace_back(end, next);
+    begin = next;
   }
   made.parameters = std::move(of);
+  made.gradients = *std::move(gradients);
+  made.averages = *std::move(averages);
   buckets_.push_back(std::move(made));
+  return clear_gaps(buckets_.back());
+}
+
+// They are added up with the gradients.
+result<void> gradient_buckets::clear_gaps(const bucket& in) {
+  for (std::size_t rank = 0; rank < world_.size(); ++rank) {
+    for (const auto& [begin, end] : in.gaps) {
+      auto cleared = world_.rank(rank).tell(
+          memory::fill{.to = in.gradients[rank].slice(0, begin, end).value(), .value = 0});
+      if (!cleared) return cleared;
+    }
+  }
   return {};
 }
 
@@ -119,13 +125,7 @@ result<void> gradient_buckets::sent(std::size_t rank, std::size_t parameter) {
   auto told = world_.tell(average);
   if (told || told.error().code != errc::tainted_buffer) return told;
   // An earlier average failed, and no gradient of this step overwrites what lies between them.
-  for (std::size_t r = 0; r < world_.size(); ++r) {
-    for (const auto& [begin, end] : full.gaps) {
-      auto filled = world_.rank(r).tell(
-          memory::fill{.to = full.gradients[r].slice(0, begin, end).value(), .value = 0});
-      if (!filled) return filled;
-    }
-  }
+  if (auto cleared = clear_gaps(full); !cleared) return cleared;
   return world_.tell(average);
 }
 

@@ -77,6 +77,7 @@ class TROUPE_EXPORT gradient_buckets {
   explicit gradient_buckets(world all) noexcept : world_(std::move(all)) {}
   [[nodiscard]] result<void> add_bucket(std::span<const any_tensor> parameters,
                                         std::vector<std::size_t> of, bool out_of_place);
+  [[nodiscard]] result<void> clear_gaps(const bucket& in);
 
   world world_;
   std::vector<place> places_;  // by parameter
