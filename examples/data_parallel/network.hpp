@@ -21,9 +21,9 @@ std::vector<troupe::any_tensor> make_parameters(troupe::device on,
 /// request changes its inputs, so the work of a lost worker is simply done again.
 class network {
  public:
-  network(troupe::device on, std::vector<troupe::any_tensor> parameters,
+  network(const troupe::device& on, std::vector<troupe::any_tensor> parameters,
           troupe::blas::math_mode math = troupe::blas::math_mode::strict)
-      : device_(std::move(on)), parameters_(std::move(parameters)), math_(math) {}
+      : device_(on), parameters_(std::move(parameters)), math_(math) {}
 
   [[nodiscard]] std::size_t layers() const noexcept { return parameters_.size() / 2; }
   [[nodiscard]] const std::vector<troupe::any_tensor>& parameters() const noexcept {

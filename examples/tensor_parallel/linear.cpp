@@ -4,6 +4,7 @@
 #include <troupe/collective.hpp>
 
 #include <cstddef>
+#include <utility>
 
 namespace tensor_parallel {
 
@@ -42,8 +43,8 @@ on_ranks column_linear::operator()(const on_ranks& x) const {
   return y;
 }
 
-row_linear::row_linear(const troupe::world& all, const any_tensor& w, const any_tensor& b)
-    : world_(all), w_(scatter(all, w)), b_(b) {}
+row_linear::row_linear(const troupe::world& all, const any_tensor& w, any_tensor b)
+    : world_(all), w_(scatter(all, w)), b_(std::move(b)) {}
 
 on_ranks row_linear::operator()(const on_ranks& x) const {
   on_ranks parts;

@@ -32,7 +32,7 @@ class column_linear {
 class row_linear {
  public:
   /// w [in, out] and b [out] are on rank 0; in is a multiple of the number of ranks.
-  row_linear(const troupe::world& all, const troupe::any_tensor& w, const troupe::any_tensor& b);
+  row_linear(const troupe::world& all, const troupe::any_tensor& w, troupe::any_tensor b);
   /// x [rows, in / ranks] → [rows, out]
   [[nodiscard]] on_ranks operator()(const on_ranks& x) const;
 

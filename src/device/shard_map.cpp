@@ -35,18 +35,20 @@ shard_map::shard_map(const device_group& devices, const std::vector<double>& wei
 
 std::vector<device> shard_map::ranking(std::string_view key) const {
   std::vector<std::pair<double, std::size_t>> drawn;
+  drawn.reserve(devices_.size());
   for (std::size_t i = 0; i < devices_.size(); ++i)
     drawn.emplace_back(rendezvous_draw(drawings_[i].seed, key, drawings_[i].weight), i);
   std::ranges::sort(drawn, std::greater());
   std::vector<device> all;
+  all.reserve(drawn.size());
   for (const auto& [number, i] : drawn)
     all.push_back(devices_[i]);
   return all;
 }
 
 result<device> shard_map::device_of(std::string_view key) const {
-  for (device& one : ranking(key)) {
-    if (!one.core()->gone()) return std::move(one);
+  for (const device& one : ranking(key)) {
+    if (!one.core()->gone()) return one;
   }
   return error{.code = errc::device_stopped, .message = "all devices of the map have stopped"};
 }

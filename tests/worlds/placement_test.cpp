@@ -88,7 +88,7 @@ struct hold {};
 /// Answers its key and its device.
 class keeper : public actor {
  public:
-  keeper(device on, std::string key) : on_(std::move(on)), key_(std::move(key)) {}
+  keeper(const device& on, std::string key) : on_(on), key_(std::move(key)) {}
   std::pair<std::string, std::int32_t> handle(who) { return {key_, on_.ordinal()}; }
   void handle(leave) { stop(); }
   future<void> handle(hold) { return pending_.get_future(); }

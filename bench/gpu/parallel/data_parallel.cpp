@@ -1,7 +1,7 @@
 // A data-parallel step of a network of linear layers on two GPUs: averages beside the backward pass
 // and behind it, in place and not, and a step in which a worker is killed.
-// torch/data_parallel_torch.py measures PyTorch's DistributedDataParallel for the same network, in the
-// same run. On the CPU backend the network is small, to see that all is well.
+// torch/data_parallel_torch.py measures PyTorch's DistributedDataParallel for the same network, in
+// the same run. On the CPU backend the network is small, to see that all is well.
 
 #include "data_parallel/network.hpp"
 #include "report.hpp"
@@ -183,7 +183,7 @@ int run() {
     const double overlapped = step_ms(one, s, averages::beside);
     if (!out_of_place) beside = overlapped;
     const auto line = [&](const std::string& what, double ms) {
-      out.add({what + ", " + how + ", " + of, ms, "ms", "without averages", alone});
+      out.add({fmt::format("{}, {}, {}", what, how, of), ms, "ms", "without averages", alone});
     };
     line("step", overlapped);
     line("step, averages behind", step_ms(one, s, averages::behind));

@@ -39,10 +39,10 @@ TEST(PickDevice, PrefersByPolicyThenByNumberAndTakesOneThatRecoversLast) {
   EXPECT_EQ(picked(all, {.near = {any_tensor()}}), 3) << "local is the policy where `near` is";
   all[2].near_bytes = 20;
   EXPECT_EQ(picked(all, {.policy = pick_policy::local}), 3);
-  std::vector<std::int32_t> turns;
-  for (std::uint64_t turn = 0; turn < 4; ++turn)
-    turns.push_back(picked(all, {.policy = pick_policy::round_robin}, turn));
-  EXPECT_EQ(turns, (std::vector<std::int32_t>{0, 2, 3, 0}));
+  for (std::uint64_t turn = 0; turn < 4; ++turn) {
+    EXPECT_EQ(picked(all, {.policy = pick_policy::round_robin}, turn),
+              (std::array<std::int32_t, 4>{0, 2, 3, 0}.at(turn)));
+  }
 }
 
 TEST(PickDevice, RefusesWithTheReasonOfEachDevice) {
