@@ -47,6 +47,7 @@ LAYERS = [
     r"src/jit/",
     r"src/backend/",
     r"src/(libraries|builtin)/(?P<library>\w+)/",
+    r"(include/troupe|src)/parallel/",
     r"(include/troupe|src)/(info|testing)/|include/troupe/\w+\.hpp|src/libraries/",
 ]
 # The floors of src/device (ADR 81): each folder, and those that it may include beside itself.
@@ -61,7 +62,7 @@ FLOORS = {
     "mapping": {"endpoint"},
     "local": {"supervision", "completion", "mailbox", "selection", "copy", "endpoint"},
     "world": {"local", "supervision", "completion", "mailbox", "selection", "copy", "endpoint"},
-    "device": {"copy", "endpoint"},
+    "device": {"copy", "endpoint", "selection"},
 }
 # Headers of requests, include/troupe/<library>/, belong to the layer of what describes them.
 REQUESTS = next(i for i, layer in enumerate(LAYERS) if layer.endswith("/requests/"))

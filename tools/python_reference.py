@@ -34,6 +34,9 @@ SECTIONS = {
     "Traced functions": ("elementwise.tracing", ["function"]),
     "Parts of a network": ("dnn", []),
     "Sparse matrices": ("sparse", []),
+    "Worlds": ("_core", ["World"]),
+    "Several devices": ("_core", ["DeviceGroup", "ShardMap", "GradientBuckets", "replicate"]),
+    "Actors on several devices": ("parallel", []),
     "Keys and values of attention": ("_core", ["KvCache", "KvStep"]),
     "Profile": ("_core", ["Profile"]),
     "Timer": ("_core", ["Timer"]),
@@ -197,7 +200,7 @@ def reference():
             lines += [
                 "",
                 f"In `troupe.{package}`."
-                if last or package in ("dnn", "torch", "sparse")
+                if last or package in ("dnn", "parallel", "torch", "sparse")
                 else "In `troupe`.",
             ]
         lines += section(module, names)

@@ -284,6 +284,7 @@ void add_actor(nb::module_& m) {
       .def_prop_ro("id",
                    [](const py_actor_ref& r) { return static_cast<std::uint64_t>(r.to.id()); })
       .def_prop_ro("stopped", [](const py_actor_ref& r) { return r.to.stopped(); })
+      .def_prop_ro("load", [](const py_actor_ref& r) { return r.to.load(); })
       .def("__eq__", [](const py_actor_ref& a, nb::handle b) {
         return nb::isinstance<py_actor_ref>(b) && nb::inst_ptr<py_actor_ref>(b)->to == a.to;
       });

@@ -151,6 +151,7 @@ void add_device(nb::module_& m);
 void add_actor(nb::module_& m);
 void add_system(nb::module_& m);
 void add_world(nb::module_& m);
+void add_parallel(nb::module_& m);
 void add_events(nb::module_& m);
 void add_kv_cache(nb::module_& m);
 void add_computation(nb::module_& m);

@@ -13,6 +13,7 @@ NB_MODULE(_core, m) {
   add_actor(m);
   add_system(m);
   add_world(m);
+  add_parallel(m);
   add_events(m);
   add_kv_cache(m);
   add_catalogue(m);

@@ -22,6 +22,8 @@ SAYS = {
     "notebook.py": "b must have 3 rows",
     "convnet.py": "the same with a killed worker: True",
     "numpy_service.py": "'right': 397",
+    "data_parallel.py": "the same to the bit: True\nas one device has them: True",
+    "tensor_parallel.py": "the same to the bit: True\nas one device has them: True",
     "einsum.py": "a chain of three: True",
     "transformer_block.py": "it learns: True",
     "rnn.py": "learned: True",

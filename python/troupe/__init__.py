@@ -50,7 +50,7 @@ TYPE_CHECKING = False  # typing itself takes long to import, too
 if TYPE_CHECKING:
     from typing import Any as _Any
 
-    from . import dnn, elementwise, sparse
+    from . import dnn, elementwise, parallel, sparse
     from .actors import Actor, ActorRef, Supervision
     from .operations import Reads, ReadsMany, Updates, Writes, on_worker_start, operation
 
@@ -64,7 +64,7 @@ _LATER = {
 
 
 def __getattr__(name: str) -> _Any:
-    if name in ("dnn", "elementwise", "sparse", "torch"):
+    if name in ("dnn", "elementwise", "parallel", "sparse", "torch"):
         import importlib
 
         return importlib.import_module("." + name, __name__)
@@ -288,6 +288,7 @@ __all__ = [
     "libraries",
     "on_worker_start",
     "operation",
+    "parallel",
     "profile",
     "requests",
     "sparse",

@@ -645,6 +645,71 @@ class World:
     def without(self, device: Device) -> World: ...
     def health(self) -> dict[str, Any]: ...
 
+class DeviceGroup:
+    """Devices among which one is picked (troupe.parallel)."""
+    def __init__(self, devices: Sequence[Device]) -> None: ...
+    def pick(
+        self,
+        *,
+        min_free_bytes: int = 0,
+        architecture: str = "",
+        near: Sequence[Tensor] = (),
+        policy: Literal["most_free", "least_in_flight", "round_robin", "local"] | None = None,
+    ) -> Device:
+        """The best device that has not stopped and has what is asked for.
+
+        near: tensors that the work will use. policy: 'most_free', 'least_in_flight', 'round_robin'
+        or 'local', the default where there is something near. Raises DeviceUnavailable with the
+        reason of each device.
+        """
+    def snapshots(self) -> list[Snapshot]:
+        """Of each device its ordinal, state, architecture, free_bytes and in_flight, now."""
+
+class ShardMap:
+    """Which device has which key, by rendezvous hashing over UUIDs (troupe.parallel).
+
+    A device gets keys in proportion to its weight. If it goes, only its keys move.
+    """
+    def __init__(self, devices: Sequence[Device], weights: Sequence[float] = ()) -> None: ...
+    def device_of(self, key: str) -> Device:
+        """The device of a key: the first of its ranking that has not stopped."""
+    def ranking(self, key: str) -> list[Device]:
+        """All devices, the one that has the key first."""
+
+class GradientBuckets:
+    """Gradients of each rank, packed, and averaged over all ranks as soon as the last of a bucket
+    was sent (troupe.parallel).
+
+    bytes: of a bucket. out_of_place: averages have memory of their own, which is faster for large
+    buckets.
+    """
+    def __init__(
+        self,
+        world: World,
+        parameters: Sequence[Tensor],
+        *,
+        bytes: int = ...,
+        out_of_place: bool = ...,
+    ) -> None: ...
+    def gradient(self, rank: int, parameter: int) -> Tensor:
+        """Where a gradient is to be written."""
+    def average(self, rank: int, parameter: int) -> Tensor:
+        """Where its average is to be read."""
+    def sent(self, rank: int, parameter: int) -> None:
+        """Says that the last request of this step that writes the gradient has been sent."""
+    def __len__(self) -> int: ...
+
+def replicate(
+    world: World, tensors: Sequence[Tensor], *, root: int = 0, own: bool = False
+) -> Future[list[list[Tensor]]]:
+    """Copies tensors of the root to all other devices of a world, by one broadcast
+    (troupe.parallel).
+
+    Returns a Future of a list of each rank's tensors, in rank order. own: they can be frozen.
+    """
+
+def _work(device: Device, /) -> tuple[int, int]: ...
+
 class DeviceLink:
     """How the workers of one device reach the memory of another."""
     @property
@@ -669,6 +734,8 @@ class _ActorRef:
     def id(self) -> int: ...
     @property
     def stopped(self) -> bool: ...
+    @property
+    def load(self) -> int: ...
     def ask(self, what: tuple[str, Any, Any], timeout: float | None = None) -> Future[Any]: ...
     def tell(self, what: tuple[str, Any, Any]) -> bool: ...
     def stop(self, after_mailbox: bool) -> None: ...

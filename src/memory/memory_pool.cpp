@@ -314,6 +314,7 @@ pool_statistics memory_pool::statistics() const {
   const std::lock_guard lock(mutex_);
   return {.limit_bytes = config_.limit_bytes,
           .used_bytes = slabs_ ? slabs_->used_bytes() : arena_.used_bytes(),
+          .kept_bytes = slabs_ ? slabs_->kept_bytes() : 0,
           .peak_bytes = peak_,
           .buffers = buffers_.size() - free_ids_.size()};
 }

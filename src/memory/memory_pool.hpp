@@ -45,6 +45,7 @@ struct pool_config {
 struct pool_statistics {
   std::uint64_t limit_bytes = 0;
   std::uint64_t used_bytes = 0;  ///< handed out
+  std::uint64_t kept_bytes = 0;  ///< of the device, for the next buffer: not handed out
   std::uint64_t peak_bytes = 0;
   std::uint64_t buffers = 0;
 };

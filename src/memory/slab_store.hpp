@@ -57,6 +57,7 @@ class slab_store {
   [[nodiscard]] std::uint64_t used_bytes() const noexcept {
     return small_.used_bytes() + large_.used_bytes();
   }
+  [[nodiscard]] std::uint64_t kept_bytes() const noexcept { return committed_ - used_bytes(); }
   [[nodiscard]] std::uint64_t limit_bytes() const noexcept { return limit_; }
 
  private:

@@ -23,16 +23,6 @@
 namespace troupe::python {
 namespace {
 
-/// A world, and the devices that it needs.
-struct world_handle {
-  troupe::world all;
-  std::vector<device_ref> devices;
-};
-using world_ref = std::shared_ptr<world_handle>;
-
-struct py_world {
-  world_ref handle;
-};
 /// Its requests of one library.
 struct py_world_library {
   world_ref handle;
@@ -88,9 +78,8 @@ nb::object call(const py_world_request& self, nb::args operands, nb::kwargs argu
     if (one.field.kind != field_kind::tensors || !one.field.may_write) continue;
     written = list_of(of, one.field.in<std::vector<any_tensor>>(request.data()));
   }
-  for (const device_ref& one : of.devices)
-    (void)one->in_order();
-  auto answer = without_gil([&] { return of.all.ask(std::move(request)); });
+  troupe::world& all = of.in_order();
+  auto answer = without_gil([&] { return all.ask(std::move(request)); });
   py_future coming(std::make_shared<pending_future<void>>(std::move(answer)),
                    {.all = std::move(written)});
   if (coming.done()) coming.raise_refusal();

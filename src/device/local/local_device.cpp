@@ -371,6 +371,14 @@ taint_cause local_device::tainted_by(const any_tensor& t) {
                                      static_cast<std::uint64_t>(first + reach.end));
 }
 
+std::uint64_t local_device::free_bytes() const {
+  const pool_statistics memory = device_memory_->statistics();
+  const std::uint64_t left = memory.limit_bytes - std::min(memory.limit_bytes, memory.used_bytes);
+  if (!device_memory_->source()) return left;
+  const auto card = device_memory_->source()->level();
+  return card ? std::min(left, card->free + memory.kept_bytes) : left;
+}
+
 device_statistics local_device::statistics() const {
   const auto& totals = completions_->totals();
   device_statistics s;

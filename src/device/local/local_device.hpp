@@ -79,6 +79,7 @@ class local_device final : public device_endpoint, public peer_memory {
   }
   [[nodiscard]] memory_pool& host_memory() noexcept override { return *host_memory_; }
   void await_senders() const noexcept override;
+  [[nodiscard]] std::uint64_t free_bytes() const override;
   [[nodiscard]] future<void> protect(detail::buffer_ref buffer, bool read_only) override {
     return supervisor_->protect(std::move(buffer), read_only);
   }

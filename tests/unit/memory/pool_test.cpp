@@ -1,5 +1,8 @@
+#include "memory/device_source.hpp"
 #include "memory/memory_pool.hpp"
 #include "under_sanitizers.hpp"
+
+#include <troupe/device/device_description.hpp>
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -268,6 +271,42 @@ TEST(MemoryPool, ForgetsWhatIsUndefinedInABufferThatIsGivenBack) {
   ASSERT_EQ(buffer->id, id) << "this test wants the same block again";
   EXPECT_EQ(buffer->state.load(), 0u);
   EXPECT_EQ(pool->taints().tainted_for({}, *buffer.get(), 0, 1000), nullptr);
+}
+
+// A device's memory that is never touched.
+class untouched_source final : public device_source {
+ public:
+  const device_description& description() const noexcept override { return description_; }
+  std::uint64_t granule_bytes() const noexcept override { return 2 << 20; }
+  result<std::unique_ptr<memory_slab>> allocate(std::uint64_t) override {
+    struct slab final : memory_slab {
+      int descriptor() const noexcept override { return -1; }
+    };
+    return std::unique_ptr<memory_slab>(std::make_unique<slab>());
+  }
+  result<memory_level> level() override { return memory_level{}; }
+  void on_fault(alarm) override {}
+  bool used_only_by(const std::vector<std::int32_t>&) override { return true; }
+
+ private:
+  device_description description_;
+};
+
+TEST(MemoryPool, SaysHowMuchOfADeviceItKeepsForTheNextBuffer) {
+  const auto pool = memory_pool::create({.space = memory_space::device,
+                                         .device = 0,
+                                         .limit_bytes = 64 << 20,
+                                         .granule_bytes = 2 << 20,
+                                         .source = std::make_shared<untouched_source>()})
+                        .value();
+  detail::buffer_ref buffer = pool->allocate(8 << 20, 1).value();
+  EXPECT_EQ(pool->statistics().used_bytes, 8U << 20);
+  EXPECT_EQ(pool->statistics().kept_bytes, 0U);
+  buffer = detail::buffer_ref();
+  EXPECT_EQ(pool->statistics().used_bytes, 0U);
+  EXPECT_EQ(pool->statistics().kept_bytes, 8U << 20);
+  pool->trim();
+  EXPECT_EQ(pool->statistics().kept_bytes, 0U);
 }
 
 }  // namespace
