@@ -42,6 +42,7 @@ class local_device final : public device_endpoint, public peer_memory {
 
   result<sent_request> send(const request_type& type, const void* request,
                             const request_options& options, completion&& done, manner how) override;
+  [[nodiscard]] std::optional<error> refusal_of(const request_type& type) const override;
   void open(std::uint16_t slot) noexcept override { requests_->open(slot); }
   /// The first phase of sending the part of a request for several devices: everything that can
   /// refuse it. It is prepared on all of them before it is published on any. `number` is that of
@@ -188,6 +189,9 @@ class local_device final : public device_endpoint, public peer_memory {
   template <class Use>
   void with_request(std::uint16_t slot, Use&& use) const;
   void complete_error(std::uint16_t slot, error& failure);
+  /// A request for errors; `part` of `graph::text_of`.
+  [[nodiscard]] static std::string request_text(const request_type& type, const void* request,
+                                                std::uint64_t part);
   [[nodiscard]] bool keeps_outputs(std::uint16_t slot, errc code) const;
 
   const std::int32_t ordinal_;

@@ -83,7 +83,7 @@ void local_device::note_refusal(prepared_request& made, const request_type& type
   if (made.device_ != nullptr) made.drop();
   why.device = ordinal_;
   why.generation = supervisor_->generation();
-  if (why.request.empty()) why.request = print(type, request);
+  if (why.request.empty()) why.request = request_text(type, request, 0);
   refused_.fetch_add(1, std::memory_order_relaxed);
 }
 
@@ -153,6 +153,7 @@ void local_device::note_rare(prepared_request& made, const request_type& type,
                  .message = "the device was made without fault_injection"};
   }
   if (!config_.libraries.empty() && type.library() != "lane" && type.library() != "fault" &&
+      type.library() != "graph" &&
       std::ranges::find(config_.libraries, type.library()) == config_.libraries.end()) {
     return error{
         .code = errc::library_missing,
@@ -164,6 +165,10 @@ void local_device::note_rare(prepared_request& made, const request_type& type,
                                         options.run_limit->count())};
   }
   return std::nullopt;
+}
+
+std::optional<error> local_device::refusal_of(const request_type& type) const {
+  return not_taken(type, {});
 }
 
 // Writes the bytes of a request, checks it, and keeps its operands.

@@ -101,11 +101,17 @@ bool settlement::names(const record& r) const {
   return reported || r.ticket == what.culprit_ticket || may_have_ended(what, ended, r);
 }
 
+// For the error of a list of requests, in which one of them was running.
+void settlement::note_part(record& r) const noexcept {
+  r.losses.part = draining_->worker->segment()->lanes[r.lane].part.load(std::memory_order_relaxed);
+}
+
 // The known culprit need not wait for the final marks.
 void settlement::fail_known_culprit(const role& held) {
   for (draining_worker::held_request& h : draining_->held) {
     if (h.ticket != draining_->sign.what.culprit_ticket) continue;
     h.accused = true;
+    note_part(completions_.at(h.slot));
     name_culprit(held, h.slot);
     answer(held, h.slot, end_of(held, verdict::culprit, h.slot, true));
   }
@@ -141,6 +147,7 @@ void settlement::settle(const role& held, outcome& left) {
     r.losses.started = !mapped.hold_back(r) && !r.withdrawn() && marks.can_have_begun(h);
     r.losses.called = may_have_ended(what, *segment, r);
     r.losses.interrupted = r.losses.interrupted || r.losses.started;
+    if (r.losses.started || r.losses.called) note_part(r);
     unfinished.push_back(&h);
     requests.push_back(at_loss(r, marks.known(h)));
   }

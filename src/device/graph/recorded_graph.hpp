@@ -1,0 +1,64 @@
+#pragma once
+
+#include "builtin/graph/requests/definition.hpp"
+
+#include <troupe/device/device.hpp>
+#include <troupe/device/request_graph.hpp>
+#include <troupe/graph/run.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace troupe::detail {
+
+/// What a `request_graph` shares with its copies. Constant, but for the memory of results.
+class recorded_graph {
+ public:
+  struct parameter {
+    std::string name;
+    any_tensor tensor;
+    std::vector<std::size_t> roots;  ///< the views of it
+  };
+
+  std::string name;
+  graph::definition what;
+  std::vector<const request_type*> types;  ///< by `definition::types`
+  std::vector<access> roles;               ///< of each of `definition::uses`
+  std::vector<any_tensor> roots;
+  std::vector<parameter> parameters;
+  std::vector<std::byte> bytes;  ///< the encoded definition
+  /// With the recorded roots and without results. `definition` holds the bytes.
+  graph::run request;
+
+  [[nodiscard]] const request_type* type_of(const graph::node& n) const noexcept {
+    return n.kind == graph::node_kind::request ? types[n.type] : nullptr;
+  }
+  /// A request of the graph with the recorded tensors, for readers. Precondition: it is one.
+  [[nodiscard]] any_request request_at(std::uint64_t number) const;
+  /// As errors show it.
+  [[nodiscard]] std::string text_at(std::uint64_t number) const;
+  /// The first request that uses a root, and the name of its field: `request 4, blas.gemm: b`.
+  [[nodiscard]] std::string user_of(std::size_t root) const;
+  /// The roots, with other tensors for some parameters. \errors those of `device::run`
+  [[nodiscard]] result<std::vector<any_tensor>> with(
+      const std::vector<graph_argument>& arguments) const;
+  /// Puts views into the lists of their roles.
+  void list_roots(const std::vector<any_tensor>& all, graph::run& in) const;
+
+  /// Memory for the results of a run. The last that was given back comes first, so that a graph
+  /// that is sent again is the same request, which workers recognise. \errors those of
+  /// `allocate_host`
+  [[nodiscard]] result<any_tensor> take_results(const device& of) const;
+  void give_back(any_tensor results) const;
+
+ private:
+  mutable std::mutex mutex_;  // guards the next
+  mutable std::vector<any_tensor> free_;
+};
+
+}  // namespace troupe::detail

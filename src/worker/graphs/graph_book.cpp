@@ -1,0 +1,54 @@
+#include "worker/graphs/graph_book.hpp"
+
+#include "builtin/graph/requests/definition.hpp"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+namespace troupe::worker {
+
+operation graph_book::as_operation() noexcept {
+  return {.type = &request_type_of<graph::run>(),
+          .run =
+              [](void* book, const void* request, lane_context& lane, std::byte*) {
+                return static_cast<graph_book*>(book)->run(*static_cast<const graph::run*>(request),
+                                                           lane);
+              },
+          .executor = this};
+}
+
+result<void> graph_book::run(const graph::run& r, lane_context& lane) {
+  auto found = find(r, lane.lane());
+  if (!found) return std::move(found).error();
+  return (*found)->run(r, lane, lanes_[lane.lane()].part);
+}
+
+result<std::shared_ptr<bound_graph>> graph_book::find(const graph::run& r, int lane) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto there = std::ranges::find_if(
+        entries_, [&](const entry& e) { return e.lane == lane && e.digest == r.digest; });
+    if (there != entries_.end()) {
+      entries_.splice(entries_.begin(), entries_, there);
+      return there->graph;
+    }
+  }
+  // A copy, so that what is checked is what is decoded.
+  const std::span shared(r.definition.address(), static_cast<std::size_t>(r.definition.count()));
+  const std::vector<std::byte> bytes(shared.begin(), shared.end());
+  if (graph::digest_of(bytes) != r.digest) {
+    return error{.code = errc::protocol_violation,
+                 .message = "the definition of the graph was overwritten"};
+  }
+  auto decoded = graph::decode(bytes);
+  if (!decoded) return std::move(decoded).error();
+  auto made = bound_graph::make(*std::move(decoded), operations_, on_accelerator_);
+  if (!made) return std::move(made).error();
+  const std::lock_guard lock(mutex_);
+  entries_.push_front({.lane = lane, .digest = r.digest, .graph = *made});
+  if (entries_.size() > most_graphs) entries_.pop_back();
+  return *std::move(made);
+}
+
+}  // namespace troupe::worker
