@@ -26,4 +26,5 @@ NB_MODULE(_core, m) {
   add_fork_server(m);
   add_profile(m);
   add_matrix_market(m);
+  add_graph(m);
 }

@@ -37,10 +37,6 @@ enum class placement : std::uint8_t {
 };
 
 class mapped_tensor;
-class graph_recorder;
-class graph_replies;
-class request_graph;
-struct graph_argument;
 
 /// Contiguous elements in the program's memory: a vector, an array, a span. An owning temporary is
 /// rejected, because the copy continues after the call returns.
@@ -188,23 +184,12 @@ class TROUPE_EXPORT device {
                                       const request_options& options = {}) const;
   result<void> tell(const any_request& r, const request_options& options = {}) const;
 
-  /// Begins to record a list of requests, which `run` sends as one; see `graph_recorder`
-  /// (troupe/graph.hpp).
-  [[nodiscard]] graph_recorder record(std::string_view name) const;
-  /// Sends the requests of a graph as one request, in the lane of the library `graph`. The requests
-  /// that it names run in their order, and those of other lanes that conflict with any of them run
-  /// before or after all.
-  /// \errors as `ask`, and the first failure of a request in the graph; its message names that
-  /// request
+  /// Records requests (troupe/graph.hpp); sends those of a graph as one, see `request_graph`.
+  [[nodiscard]] class graph_recorder record(std::string_view name) const;
+  [[nodiscard]] future<class graph_replies> run(const class request_graph& graph,
+                                                const request_options& options = {}) const;
   [[nodiscard]] future<graph_replies> run(const request_graph& graph,
-                                          const request_options& options = {}) const;
-  /// The same with other tensors for some parameters of the graph.
-  /// \errors also `invalid_argument` for an unknown parameter; `type_mismatch`, `shape_mismatch`
-  /// and `layout_unsupported` for a tensor with another type, extents, strides or a smaller
-  /// alignment; `aliasing` for one that overlaps another tensor of the graph where one of the two
-  /// is written
-  [[nodiscard]] future<graph_replies> run(const request_graph& graph,
-                                          const std::vector<graph_argument>& arguments,
+                                          const std::vector<struct graph_argument>& arguments,
                                           const request_options& options = {}) const;
 
   // State and lifetime. All queries answer at once, whatever the device is doing.

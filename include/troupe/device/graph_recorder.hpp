@@ -27,7 +27,7 @@ struct repeat_options {
 ///     const request_graph step = std::move(rec).finish().value();
 ///     std::cout << gpu.run(step).get()[norm];
 ///
-/// For one thread, the one that made it.
+/// For one thread, the one that made it; any may finish it.
 class TROUPE_EXPORT graph_recorder {
  public:
   using body = std::function<void(graph_recorder&)>;

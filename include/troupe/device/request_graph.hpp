@@ -63,6 +63,14 @@ class TROUPE_EXPORT graph_replies {
 /// A list of requests that is sent as one (`device::run`). It is a value: copies share what was
 /// recorded. It keeps its tensors, and outlives the workers of its device and `device::restart`.
 /// Any thread. Made by `graph_recorder`.
+///
+/// `device::run` sends it in the lane of the library `graph`. Its requests run in their order;
+/// those of other lanes that conflict with any of them run before all or after all.
+/// \\errors as `device::ask`; the first failure of a request in the graph, whose message names that
+/// request. With arguments also `invalid_argument` for an unknown parameter; `type_mismatch`,
+/// `shape_mismatch` and `layout_unsupported` for a tensor with another type, extents, strides or a
+/// smaller alignment; `aliasing` for one that overlaps another tensor of the graph where one of the
+/// two is written
 class TROUPE_EXPORT request_graph {
  public:
   explicit request_graph(std::shared_ptr<const detail::recorded_graph> graph) noexcept

@@ -27,7 +27,7 @@ struct run {
   any_tensor results{};  ///< a row of bytes in host memory for each reply; null without replies
 
   static constexpr std::int64_t digest_words = 4;
-  static constexpr std::int64_t row_bytes = 512;  ///< of `results`
+  static constexpr std::int64_t row_bytes = 512;  ///< for each reply
 
   TROUPE_EXPORT static void describe(description<run>& d);
 };

@@ -23,20 +23,6 @@ namespace {
 using graph::node;
 using graph::node_kind;
 
-bool is_dense(const any_tensor& t) noexcept {
-  const auto [begin, end] = t.reach();
-  return t.packed() || (t.injective() && t.count() * size_of(t.type()) == end - begin);
-}
-
-graph::view_bytes bytes_of(const any_tensor& t) noexcept {
-  const auto [begin, end] = t.reach();
-  const std::int64_t first = t.address() - t.buffer()->address;
-  return {.buffer = reinterpret_cast<std::uintptr_t>(t.buffer().get()),
-          .begin = static_cast<std::uint64_t>(first + begin),
-          .end = static_cast<std::uint64_t>(first + end),
-          .dense = is_dense(t)};
-}
-
 }  // namespace
 
 class graph_recorder::recording {
@@ -293,9 +279,7 @@ result<void> graph_recorder::recording::find_parameters() {
 
 result<request_graph> graph_recorder::recording::finish() {
   if (failure_) return *failure_;
-  take([] { return result<void>(); });  // on the right thread, and for the first time
-  if (failure_) return *failure_;
-  is_finished_ = true;
+  if (std::exchange(is_finished_, true)) return invalid("it has been finished");
   if (open_.size() != 1) return invalid("a body is not ended");
   if (made_.what.nodes.empty()) return invalid("it has no requests");
   graph::definition& what = made_.what;
@@ -308,7 +292,7 @@ result<request_graph> graph_recorder::recording::finish() {
   }
   if (auto found = find_parameters(); !found) return std::move(found).error();
   std::vector<graph::view_bytes> views;
-  std::ranges::transform(made_.roots, std::back_inserter(views), bytes_of);
+  std::ranges::transform(made_.roots, std::back_inserter(views), graph::bytes_of);
   std::array<std::uint64_t, 3> places{};
   for (const access role : graph::roles_of(what, made_.roles, views))
     what.roots.push_back({role, places[static_cast<std::size_t>(role)]++});

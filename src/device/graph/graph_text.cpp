@@ -1,4 +1,4 @@
-// A graph for readers: what is in it, and what orders its requests.
+// A graph for readers: its requests, and the order between them.
 #include "device/graph/recorded_graph.hpp"
 
 #include <fmt/format.h>

@@ -14,7 +14,7 @@
 namespace troupe::detail {
 namespace {
 
-/// What a kernel may count on; more than that helps none.
+/// A kernel may count on so much; more helps none.
 std::uint64_t alignment_of(const any_tensor& t) noexcept {
   constexpr std::uint64_t most = 256;
   const auto address = reinterpret_cast<std::uintptr_t>(t.address());

@@ -16,7 +16,7 @@
 
 namespace troupe::detail {
 
-/// What a `request_graph` shares with its copies. Constant, but for the memory of results.
+/// The state that copies of a `request_graph` share. Constant, but for the memory of results.
 class recorded_graph {
  public:
   struct parameter {

@@ -8,7 +8,7 @@
 namespace troupe::graph {
 namespace {
 
-/// What certainly is overwritten, at one point of a graph: bytes, and whole views with gaps.
+/// The memory that certainly is overwritten at one point of a graph: bytes, and views with gaps.
 class overwritten {
  public:
   explicit overwritten(std::size_t roots) : whole_(roots) {}
@@ -127,6 +127,16 @@ class walk {
 };
 
 }  // namespace
+
+view_bytes bytes_of(const any_tensor& t) noexcept {
+  const auto [begin, end] = t.reach();
+  const std::int64_t first = t.address() - t.buffer()->address;
+  const bool dense = t.packed() || (t.injective() && t.count() * size_of(t.type()) == end - begin);
+  return {.buffer = reinterpret_cast<std::uintptr_t>(t.buffer().get()),
+          .begin = static_cast<std::uint64_t>(first + begin),
+          .end = static_cast<std::uint64_t>(first + end),
+          .dense = dense};
+}
 
 std::vector<access> roles_of(const definition& d, roles_of_uses uses,
                              std::span<const view_bytes> roots) {

@@ -28,7 +28,7 @@ class graph_book {
 
   /// The operation of `graph::run`, for the table.
   [[nodiscard]] operation as_operation() noexcept;
-  /// Where the lanes of the worker report their progress.
+  /// The lanes report their progress there.
   void report_to(wire::worker_header& segment) noexcept { lanes_ = segment.lanes; }
 
  private:

@@ -34,7 +34,7 @@ TEST(GraphDefinition, IsReadAsItWasWritten) {
   EXPECT_EQ(read->roots[1].role, access::update);
 }
 
-// Whatever the bytes are, it is refused, or all its numbers are in range: then it has the same
+// Any bytes are refused, or all their numbers are in range: then the graph has the same
 // bytes.
 TEST(GraphDefinition, IsRefusedIfAnyNumberIsOutOfRange) {
   const auto whole = encode(example());

@@ -1,4 +1,4 @@
-// Whatever is wrong is said before anything is queued, with the request or the parameter.
+// Mistakes are found before anything is queued, with the request or the parameter.
 #include "graph_fixture.hpp"
 
 #include <troupe/lane.hpp>
@@ -15,7 +15,7 @@ class GraphRefusal : public graph_fixture {
     EXPECT_EQ(why.code, code) << why.to_string();
     EXPECT_TRUE(has(why.to_string(), part)) << why.to_string();
   }
-  /// Of a graph with this request.
+  /// The refusal of a graph with this request.
   template <request R>
   error of(const R& r) {
     return refused([&](graph_recorder& rec) {

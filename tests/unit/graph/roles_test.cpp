@@ -98,7 +98,7 @@ class drawing {
   sample made_;
 };
 
-/// Runs a graph. What a request writes depends on all that it reads, and on nothing else.
+/// Runs a graph. The output of a request depends on all that it reads, and on nothing else.
 class machine {
  public:
   machine(const sample& s, memory m) : s_(s), now_(m) {}

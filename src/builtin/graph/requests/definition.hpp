@@ -33,7 +33,7 @@ struct node {
   static constexpr std::uint64_t none = ~std::uint64_t{0};
 
   node_kind kind = node_kind::request;
-  std::uint64_t type = 0;     ///< of a request: the place in `definition::types`
+  std::uint64_t type = 0;     ///< a request's: its place in `definition::types`
   std::uint64_t payload = 0;  ///< where its bytes begin
   std::uint64_t payload_bytes = 0;
   /// In `definition::uses`: the tensors of a request, as `for_each_tensor` visits those that are
@@ -52,7 +52,7 @@ struct root {
   std::uint64_t place = 0;
 };
 
-/// What a graph consists of. Tensors are numbers of roots, so it holds no address.
+/// The content of a graph. Tensors are numbers of roots, so it holds no address.
 struct definition {
   struct type_entry {
     std::uint64_t id = 0;
