@@ -24,12 +24,22 @@ struct run {
   std::vector<any_tensor> reads{};
   std::vector<any_tensor> writes{};
   std::vector<any_tensor> updates{};
+  /// On a GPU the worker waits for each request, so that a fault shows which one it was.
+  bool stepped = false;
   any_tensor results{};  ///< a row of bytes in host memory for each reply; null without replies
 
   static constexpr std::int64_t digest_words = 4;
   static constexpr std::int64_t row_bytes = 512;  ///< for each reply
 
   TROUPE_EXPORT static void describe(description<run>& d);
+};
+
+/// The same for a graph with conditions, or one that is stepped: the worker waits for the GPU.
+struct run_conditional : run {
+  using reply = void;
+  static constexpr std::string_view name = "graph.run_conditional";
+
+  TROUPE_EXPORT static void describe(description<run_conditional>& d);
 };
 
 }  // namespace troupe::graph

@@ -71,6 +71,10 @@ class graph_recorder::recording {
     auto number = add_node({.kind = kind, .at_most = static_cast<std::uint64_t>(at_most)});
     if (!number) return std::move(number).error();
     use(*number, condition, access::read);
+    made_.sent_as = &request_type_of<graph::run_conditional>();
+    if (device_.core()->memory().on_device()) {
+      made_.what.nodes[*number].reply = made_.what.replies++;
+    }
     members_.emplace_back();
     blocks_[*number].push_back(members_.size() - 1);
     open_.push_back({*number, members_.size() - 1});
@@ -124,8 +128,7 @@ class graph_recorder::recording {
 
   [[nodiscard]] result<std::uint64_t> add_checked(const request_type& type, const void* request) {
     if (auto why = device_.core()->refusal_of(type)) return *std::move(why);
-    if (type.id == request_type_of<lane::mapping>().id ||
-        type.id == request_type_of<graph::run>().id) {
+    if (type.id == request_type_of<lane::mapping>().id || graph::is_run(type)) {
       return error{.code = errc::unsupported,
                    .message = fmt::format("{} cannot be in a graph", type.name)};
     }

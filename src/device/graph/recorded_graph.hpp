@@ -6,6 +6,7 @@
 #include <troupe/device/request_graph.hpp>
 #include <troupe/graph/run.hpp>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -31,7 +32,8 @@ class recorded_graph {
   std::vector<access> roles;               ///< of each of `definition::uses`
   std::vector<any_tensor> roots;
   std::vector<parameter> parameters;
-  std::vector<std::byte> bytes;  ///< the encoded definition
+  std::vector<std::byte> bytes;                                  ///< the encoded definition
+  const request_type* sent_as = &request_type_of<graph::run>();  ///< of `request`
   /// With the recorded roots and without results. `definition` holds the bytes.
   graph::run request;
 
@@ -55,6 +57,10 @@ class recorded_graph {
   /// `allocate_host`
   [[nodiscard]] result<any_tensor> take_results(const device& of) const;
   void give_back(any_tensor results) const;
+
+  /// Set once a run has ended its worker: later ones tell which request it was. Relaxed: it changes
+  /// no result.
+  mutable std::atomic<bool> has_faulted{false};
 
  private:
   mutable std::mutex mutex_;  // guards the next

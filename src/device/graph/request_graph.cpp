@@ -21,7 +21,7 @@ struct graph_call {
   std::shared_ptr<const recorded_graph> graph;
   std::weak_ptr<device_endpoint> on;
   request_options options;
-  graph::run request;
+  graph::run_conditional request;  // sent as one without conditions if it has none
   promise<graph_replies> answer;
   bool is_second = false;
 };
@@ -78,13 +78,18 @@ void answer(const std::shared_ptr<graph_call>& call, error* failure) {
     call->graph->give_back(std::exchange(call->request.results, {}));
     return call->answer.set_value(std::move(replies));
   }
+  if (failure->code == errc::device_fault) {
+    call->graph->has_faulted.store(true, std::memory_order_relaxed);
+  }
   if (on && mended(call, *on, *failure)) return;
   if (on) name_operand(*call, *on, *failure);
   call->answer.set_error(std::move(*failure));
 }
 
 result<void> send(const std::shared_ptr<graph_call>& call, device_endpoint& to) {
-  const request_type& type = request_type_of<graph::run>();
+  // One that is stepped waits for its requests, too.
+  const request_type& type =
+      call->request.stepped ? request_type_of<graph::run_conditional>() : *call->graph->sent_as;
   return detail::send(to, type, &call->request, call->options, to.lane_for(type),
                       [call](std::byte*, error* failure) { answer(call, failure); });
 }
@@ -103,7 +108,9 @@ future<graph_replies> device::run(const request_graph& graph,
   call->graph = graph.recorded();
   call->on = core_;
   call->options = options;
-  call->request = call->graph->request;
+  static_cast<graph::run&>(call->request) = call->graph->request;
+  call->request.stepped =
+      core_->memory().on_device() && call->graph->has_faulted.load(std::memory_order_relaxed);
   call->answer = promise<graph_replies>(&core_->driver());
   future<graph_replies> done = call->answer.get_future();
   const auto refuse = [&](error why) {
@@ -137,7 +144,7 @@ result<any_reply> graph_replies::find(std::uint64_t request, const request_type*
                       graph_->type_of(graph_->what.nodes[request]) == type;
   if (!is_one) return refuse(errc::invalid_argument, "the request is one of another graph");
   const std::uint64_t row = graph_->what.nodes[request].reply;
-  if (row == graph::node::none) return refuse(errc::invalid_argument, "the request has no reply");
+  if (!type->has_reply()) return refuse(errc::invalid_argument, "the request has no reply");
   wire::reply_slot slot;
   std::memcpy(static_cast<void*>(&slot), rows_.data() + row * sizeof(slot), sizeof(slot));
   if (slot.ticket == 0) {

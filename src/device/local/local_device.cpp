@@ -266,7 +266,7 @@ bool local_device::keeps_outputs(std::uint16_t slot, errc code) const {
 
 std::string local_device::request_text(const request_type& type, const void* request,
                                        std::uint64_t part) {
-  if (type.id != request_type_of<graph::run>().id) return print(type, request);
+  if (!graph::is_run(type)) return print(type, request);
   return graph::text_of(*static_cast<const graph::run*>(request), part);
 }
 

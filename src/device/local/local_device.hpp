@@ -166,6 +166,7 @@ class local_device final : public device_endpoint, public peer_memory {
                                   const void* request, const request_options& options, manner how);
   [[nodiscard]] std::optional<error> not_taken(const request_type& type,
                                                const request_options& options) const;
+  [[nodiscard]] std::optional<error> not_enabled(const request_type& type) const;
   [[nodiscard]] result<void> write(prepared_request& made, const request_type& type,
                                    const void* request, deadline until, if_full full);
   [[nodiscard]] result<std::size_t> encode_after_others(record& r, const request_type& type,

@@ -148,16 +148,9 @@ void local_device::note_rare(prepared_request& made, const request_type& type,
     return supervisor_->stop_reason();
   if (completions_->is_copy()) [[unlikely]]
     return reactor::copy_error();
-  if (!config_.fault_injection && type.name.starts_with("fault.")) [[unlikely]] {
-    return error{.code = errc::unsupported,
-                 .message = "the device was made without fault_injection"};
-  }
-  if (!config_.libraries.empty() && type.library() != "lane" && type.library() != "fault" &&
-      type.library() != "graph" &&
-      std::ranges::find(config_.libraries, type.library()) == config_.libraries.end()) {
-    return error{
-        .code = errc::library_missing,
-        .message = fmt::format("library {} is not enabled on this device", type.library())};
+  if ((!config_.fault_injection && type.name.starts_with("fault.")) || !config_.libraries.empty())
+      [[unlikely]] {
+    if (auto why = not_enabled(type)) return why;
   }
   if (options.run_limit && *options.run_limit <= std::chrono::nanoseconds::zero()) [[unlikely]] {
     return error{.code = errc::invalid_argument,
@@ -167,8 +160,25 @@ void local_device::note_rare(prepared_request& made, const request_type& type,
   return std::nullopt;
 }
 
+// Apart, so that it is no part of the way of a request.
+[[gnu::noinline]] std::optional<error> local_device::not_enabled(const request_type& type) const {
+  const std::string_view library = type.library();
+  if (!config_.fault_injection && library == "fault") {
+    return error{.code = errc::unsupported,
+                 .message = "the device was made without fault_injection"};
+  }
+  constexpr std::string_view always[] = {"fault", "graph", "lane"};
+  if (config_.libraries.empty() || std::ranges::find(always, library) != std::end(always) ||
+      std::ranges::find(config_.libraries, library) != config_.libraries.end()) {
+    return std::nullopt;
+  }
+  return error{.code = errc::library_missing,
+               .message = fmt::format("library {} is not enabled on this device", library)};
+}
+
 std::optional<error> local_device::refusal_of(const request_type& type) const {
-  return not_taken(type, {});
+  if (supervisor_->gone()) return supervisor_->stop_reason();
+  return completions_->is_copy() ? reactor::copy_error() : not_enabled(type);
 }
 
 // Writes the bytes of a request, checks it, and keeps its operands.

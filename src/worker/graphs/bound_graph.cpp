@@ -4,7 +4,7 @@
 #include "wire/codec.hpp"
 #include "wire/layout.hpp"
 
-#include <troupe/lane/mapping.hpp>
+#include <troupe/memory/copy.hpp>
 
 #include <fmt/format.h>
 
@@ -48,13 +48,12 @@ bool same(const any_tensor& a, const any_tensor& b) noexcept {
   return a.type() == b.type() && a.space() == b.space() && a.same_view(b);
 }
 
-result<void> may_be_in_graph(const operation& op, const node& n, bool on_accelerator) {
+result<void> may_be_in_graph(const operation& op) {
   const char* why = nullptr;
   if (op.ready != nullptr) why = "it decides when it may run";
-  if (op.type->id == request_type_of<graph::run>().id)
-    why = "a graph holds the requests of another";
-  if (on_accelerator && op.fails_late && n.reply == node::none)
-    why = "the accelerator finds its failure after the call";
+  if (graph::is_run(*op.type)) why = "a graph holds the requests of another";
+  // The failure would be written into the reply's row, which nothing looks at.
+  if (op.fails_late && op.type->has_reply()) why = "its failure is found after the call";
   if (why == nullptr) return {};
   return error{.code = errc::unsupported,
                .message = fmt::format("{} cannot be in a graph: {}", op.type->name, why)};
@@ -68,13 +67,7 @@ result<std::shared_ptr<bound_graph>> bound_graph::make(graph::definition d,
   std::vector<step> steps(d.nodes.size());
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const node& n = d.nodes[i];
-    if (n.kind != node_kind::request) {
-      if (!on_accelerator) continue;
-      return error{.code = errc::unsupported,
-                   .message = fmt::format("request {} is a condition, which only the CPU backend "
-                                          "runs",
-                                          i)};
-    }
+    if (n.kind != node_kind::request) continue;
     const auto& type = d.types[n.type];
     steps[i].op = operations.find(type.id);
     if (steps[i].op == nullptr) {
@@ -82,25 +75,30 @@ result<std::shared_ptr<bound_graph>> bound_graph::make(graph::definition d,
           .code = errc::library_missing,
           .message = fmt::format("request {}: this worker has no executor for {}", i, type.name)};
     }
-    if (auto may = may_be_in_graph(*steps[i].op, n, on_accelerator); !may) {
-      return std::move(may).error();
-    }
+    if (auto may = may_be_in_graph(*steps[i].op); !may) return std::move(may).error();
   }
-  return std::shared_ptr<bound_graph>(new bound_graph(std::move(d), std::move(steps)));
+  return std::shared_ptr<bound_graph>(
+      new bound_graph(std::move(d), std::move(steps), on_accelerator,
+                      operations.find(request_type_of<memory::copy>().id)));
 }
 
-result<void> bound_graph::run(const graph::run& r, lane_context& lane,
+result<void> bound_graph::run(const graph::run& r, lane_context& lane, std::byte* reply,
                               std::atomic<std::uint64_t>& part) {
   if (auto bound = bind(r); !bound) return bound;
   lane_ = &lane;
   part_ = &part;
+  stepped_ = r.stepped || !on_accelerator_;
+  reply_ = reply;
   results_ = r.results.address();
   // A row without a ticket belongs to a request that did not run.
   if (results_ != nullptr) {
     std::memset(results_, 0, static_cast<std::size_t>(r.results.count()));
   }
   auto outcome = run_body(0);
-  part.store(0, std::memory_order_relaxed);
+  // A lost context is shown by the request that lost it.
+  if (outcome || outcome.error().code != errc::device_fault) {
+    part.store(0, std::memory_order_relaxed);
+  }
   return outcome;
 }
 
@@ -156,22 +154,24 @@ result<void> bound_graph::run_node(std::uint64_t number) {
       return run_request(number);
     case node_kind::repeat:
       return repeat(number);
-    case node_kind::when: {
-      const std::uint64_t which = condition(n) != 0 ? 0 : 1;
-      return which < n.bodies ? run_body(n.first_body + which) : result<void>();
-    }
-    case node_kind::choose: {
-      const std::int64_t which = condition(n);
-      const bool is_one = which >= 0 && static_cast<std::uint64_t>(which) < n.bodies;
-      return is_one ? run_body(n.first_body + static_cast<std::uint64_t>(which)) : result<void>();
-    }
+    case node_kind::when:
+    case node_kind::choose:
+      break;
   }
-  return {};
+  auto value = condition(number);
+  if (!value) return std::move(value).error();
+  const bool is_when = n.kind == node_kind::when;
+  const std::int64_t which = is_when ? (*value != 0 ? 0 : 1) : *value;
+  const bool is_one = which >= 0 && static_cast<std::uint64_t>(which) < n.bodies;
+  return is_one ? run_body(n.first_body + static_cast<std::uint64_t>(which)) : result<void>();
 }
 
 result<void> bound_graph::repeat(std::uint64_t number) {
   const node& n = definition_.nodes[number];
-  for (std::uint64_t round = 0; condition(n) != 0; ++round) {
+  for (std::uint64_t round = 0;; ++round) {
+    auto value = condition(number);
+    if (!value) return std::move(value).error();
+    if (*value == 0) return {};
     if (round == n.at_most) {
       return at(number, {.code = errc::numerical,
                          .message = fmt::format("repeat_while: the condition still holds after {} "
@@ -180,7 +180,6 @@ result<void> bound_graph::repeat(std::uint64_t number) {
     }
     if (auto done = run_body(n.first_body); !done) return done;
   }
-  return {};
 }
 
 result<void> bound_graph::run_request(std::uint64_t number) {
@@ -189,13 +188,13 @@ result<void> bound_graph::run_request(std::uint64_t number) {
   const void* const request = steps_[number].request->data();
   alignas(wire::cache_line) wire::reply_slot unused;
   wire::reply_slot& reply = n.reply == node::none ? unused : row(results_, n.reply);
-  part_->store(graph::part_of(number), std::memory_order_relaxed);
+  if (stepped_) part_->store(graph::part_of(number), std::memory_order_relaxed);
   result<void> outcome;
   if (op.take_turn != nullptr) op.take_turn(op.executor);
   try {
     if (op.type->described_reply == nullptr) {
       reply.reply_bytes = static_cast<std::uint32_t>(op.type->reply_bytes);
-      outcome = op.run(op.executor, request, *lane_, reply.bytes);
+      outcome = op.run(op.executor, request, *lane_, op.fails_late ? reply_ : reply.bytes);
     } else {
       any_value value(*op.type->described_reply);
       outcome = op.run(op.executor, request, *lane_, static_cast<std::byte*>(value.data()));
@@ -207,16 +206,24 @@ result<void> bound_graph::run_request(std::uint64_t number) {
     outcome = error{.code = errc::handler_failed, .message = thrown.what()};
   }
   if (op.end_turn != nullptr) op.end_turn(op.executor);
+  if (outcome && stepped_ && on_accelerator_) outcome = queue().finish();
   reply.ticket = graph::part_of(number);
   if (!outcome) return at(number, std::move(outcome).error());
   return {};
 }
 
-std::int64_t bound_graph::condition(const node& n) const {
+result<std::int64_t> bound_graph::condition(std::uint64_t number) {
+  const node& n = definition_.nodes[number];
   const any_tensor& c = roots_[definition_.uses[n.first_use]];
+  const std::byte* from = c.address();
+  if (on_accelerator_) {
+    auto there = copied(c, n.reply);
+    if (!there) return at(number, std::move(there).error());
+    from = *there;
+  }
   const auto value = [&]<class T>(T) {
     T read{};
-    std::memcpy(&read, c.address(), sizeof(read));
+    std::memcpy(&read, from, sizeof(read));
     return static_cast<std::int64_t>(read);
   };
   switch (size_of(c.type())) {
@@ -227,6 +234,26 @@ std::int64_t bound_graph::condition(const node& n) const {
     default:
       return value(std::int64_t{});
   }
+}
+
+// The accelerator copies it to its row, once it has run all before it.
+result<const std::byte*> bound_graph::copied(const any_tensor& condition,
+                                             std::uint64_t row_number) {
+  if (row_number == node::none) {
+    return error{.code = errc::protocol_violation, .message = "the condition has no row"};
+  }
+  if (copy_ == nullptr) {
+    return error{.code = errc::library_missing, .message = "conditions need the library memory"};
+  }
+  std::byte* const to = row(results_, row_number).bytes;
+  const memory::copy request{
+      .from = condition,
+      .to = any_tensor::unowned(to, condition.type(), shape(condition.extents()), {},
+                                memory_space::host)};
+  auto done = copy_->run(copy_->executor, &request, *lane_, nullptr);
+  if (done) done = queue().finish();
+  if (!done) return std::move(done).error();
+  return to;
 }
 
 // Names the request. A lost context is the worker's failure, not the request's.

@@ -8,20 +8,25 @@
 
 namespace troupe::worker {
 
-operation graph_book::as_operation() noexcept {
-  return {.type = &request_type_of<graph::run>(),
-          .run =
-              [](void* book, const void* request, lane_context& lane, std::byte*) {
-                return static_cast<graph_book*>(book)->run(*static_cast<const graph::run*>(request),
-                                                           lane);
-              },
-          .executor = this};
+void graph_book::add_to(operation_table& operations) noexcept {
+  operation one{.type = &request_type_of<graph::run>(),
+                .run =
+                    [](void* book, const void* request, lane_context& lane, std::byte* reply) {
+                      return static_cast<graph_book*>(book)->run(
+                          *static_cast<const graph::run*>(request), lane, reply);
+                    },
+                .executor = this,
+                .fails_late = on_accelerator_};
+  operations.insert(one);
+  one.type = &request_type_of<graph::run_conditional>();
+  one.effort = effort::blocks_host;
+  operations.insert(one);
 }
 
-result<void> graph_book::run(const graph::run& r, lane_context& lane) {
+result<void> graph_book::run(const graph::run& r, lane_context& lane, std::byte* reply) {
   auto found = find(r, lane.lane());
   if (!found) return std::move(found).error();
-  return (*found)->run(r, lane, lanes_[lane.lane()].part);
+  return (*found)->run(r, lane, reply, lanes_[lane.lane()].part);
 }
 
 result<std::shared_ptr<bound_graph>> graph_book::find(const graph::run& r, int lane) {

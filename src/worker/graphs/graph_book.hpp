@@ -26,8 +26,8 @@ class graph_book {
   graph_book(const operation_table& operations, bool on_accelerator) noexcept
       : operations_(operations), on_accelerator_(on_accelerator) {}
 
-  /// The operation of `graph::run`, for the table.
-  [[nodiscard]] operation as_operation() noexcept;
+  /// Adds the operations of `graph::run` and `graph::run_conditional`.
+  void add_to(operation_table& operations) noexcept;
   /// The lanes report their progress there.
   void report_to(wire::worker_header& segment) noexcept { lanes_ = segment.lanes; }
 
@@ -38,7 +38,7 @@ class graph_book {
     std::shared_ptr<bound_graph> graph;
   };
 
-  [[nodiscard]] result<void> run(const graph::run& r, lane_context& lane);
+  [[nodiscard]] result<void> run(const graph::run& r, lane_context& lane, std::byte* reply);
   [[nodiscard]] result<std::shared_ptr<bound_graph>> find(const graph::run& r, int lane);
 
   static constexpr std::size_t most_graphs = 256;

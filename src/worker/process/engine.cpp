@@ -39,7 +39,7 @@ result<std::unique_ptr<engine>> engine::bring_up(const config& c) {
   made->library_warm_ups_.insert(made->library_warm_ups_.end(), brought->begin(), brought->end());
   made->operations_ = choose_operations(all, c.libraries, c.fault_injection);
   made->graphs_ = std::make_unique<graph_book>(made->operations_, made->accelerator_ != nullptr);
-  made->operations_.insert(made->graphs_->as_operation());
+  made->graphs_->add_to(made->operations_);
   return made;
 }
 

@@ -1,6 +1,6 @@
 #include "operations.hpp"
 
-#include <troupe/plugin/executor.hpp>
+#include <troupe/plugin/accelerator.hpp>
 
 namespace troupe::test {
 namespace {
@@ -9,13 +9,21 @@ std::int64_t& at(const any_tensor& t, std::int64_t i) {
   return t.data<std::int64_t>()[i * t.stride(0)];
 }
 
-result<std::int64_t> run_add(const add& r, lane_context&) {
+// On queues, the work before it may not have run yet.
+result<void> catch_up(lane_context& lane) {
+  auto* const queue = dynamic_cast<accelerator_lane*>(&lane);
+  return queue != nullptr ? queue->finish() : result<void>();
+}
+
+result<std::int64_t> run_add(const add& r, lane_context& lane) {
+  if (auto done = catch_up(lane); !done) return std::move(done).error();
   for (std::int64_t i = 0; i < r.x.extent(0); ++i)
     at(r.x, i) += r.value;
   return at(r.x, 0);
 }
 
-result<void> run_scale(const scale& r, lane_context&) {
+result<void> run_scale(const scale& r, lane_context& lane) {
+  if (auto done = catch_up(lane); !done) return done;
   for (std::int64_t i = 0; i < r.x.extent(0); ++i)
     at(r.y, i) = r.factor * at(r.x, i);
   return {};

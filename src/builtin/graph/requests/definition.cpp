@@ -84,10 +84,10 @@ std::optional<std::string> wrong(const definition& d, const node& n) {
   if (n.kind > node_kind::choose) return "its kind";
   if (!within(n.first_use, n.uses, d.uses.size())) return "its tensors";
   if (!within(n.first_body, n.bodies, d.bodies.size())) return "its bodies";
+  if (n.reply != node::none && n.reply >= d.replies) return "its reply";
   if (n.kind == node_kind::request) {
     if (n.type >= d.types.size()) return "its type";
     if (!within(n.payload, n.payload_bytes, d.payloads.size())) return "its bytes";
-    if (n.reply != node::none && n.reply >= d.replies) return "its reply";
     if (n.bodies != 0) return "its bodies";
     return std::nullopt;
   }
@@ -135,6 +135,10 @@ class no_places final : public wire::operand_source {
 };
 
 }  // namespace
+
+bool is_run(const request_type& type) noexcept {
+  return type.id == request_type_of<run>().id || type.id == request_type_of<run_conditional>().id;
+}
 
 std::vector<std::byte> encode(const definition& d) {
   writer to;

@@ -42,7 +42,7 @@ struct node {
   std::uint64_t uses = 0;
   std::uint64_t first_body = 0;
   std::uint64_t bodies = 0;
-  std::uint64_t reply = none;  ///< its row in the results
+  std::uint64_t reply = none;  ///< its row in the results; of a condition, for its value on a GPU
   std::uint64_t at_most = 0;   ///< rounds of `repeat`
 };
 
@@ -68,6 +68,9 @@ struct definition {
   std::uint64_t replies = 0;
   std::vector<std::byte> payloads;
 };
+
+/// True for `run` and `run_conditional`.
+[[nodiscard]] bool is_run(const request_type& type) noexcept;
 
 [[nodiscard]] std::vector<std::byte> encode(const definition& d);
 /// Trusts nothing of the bytes: every number of the result is in range, each node is in one body,

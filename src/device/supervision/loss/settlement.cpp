@@ -104,7 +104,8 @@ bool settlement::names(const record& r) const {
 // Also which request of a list was running, for its error.
 void settlement::note_interruption(record& r) const noexcept {
   r.losses.interrupted = r.losses.interrupted || r.losses.started;
-  r.losses.part = draining_->worker->segment()->lanes[r.lane].part.load(std::memory_order_relaxed);
+  r.losses.part = static_cast<std::uint16_t>(
+      draining_->worker->segment()->lanes[r.lane].part.load(std::memory_order_relaxed));
 }
 
 // The known culprit need not wait for the final marks.
