@@ -173,11 +173,15 @@ def test_a_graph_is_awaited_and_outlives_its_worker(gpu, arrays):
     asyncio.run(steps())
 
 
-def test_a_fault_names_the_request_in_the_graph(gpu):
+def test_a_fault_names_the_request_in_the_graph(gpu, on_gpu):
     x = gpu.zeros((2,))
     with gpu.record("faulty") as graph:
         gpu.memory.fill(to=x, value=1)
         gpu.fault.inject(what="abort")
+    if on_gpu:
+        # From then on the worker waits for each request.
+        with pytest.raises(troupe.DeviceFault, match="graph.run faulty"):
+            gpu.run(graph, quarantine=False).result()
     with pytest.raises(
         troupe.DeviceFault, match=r"graph.run faulty \(2 requests\), request 1: fault"
     ):
