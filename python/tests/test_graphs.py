@@ -103,6 +103,18 @@ def test_a_run_takes_other_tensors_for_parameters(gpu, arrays):
         graph.parameter("w", w)
 
 
+def test_a_run_takes_other_numbers_for_parameters(gpu):
+    x = gpu.tensor([1.0, 2.0])
+    with gpu.record("scale") as graph:
+        scaled = gpu.blas.scal(x=x, alpha=2)
+    graph.parameter("factor", scaled, "alpha")
+    gpu.run(graph, factor=10).result()
+    gpu.run(graph).result()
+    assert x.tolist() == [20, 40]
+    with pytest.raises(troupe.InvalidArgument, match="parameter factor: it must be a number"):
+        gpu.run(graph, factor=x)
+
+
 def test_a_graph_is_part_of_another(gpu, arrays):
     x, w, _ = map(gpu.tensor, arrays)
     with gpu.record("inner") as inner:

@@ -74,6 +74,13 @@ class TROUPE_EXPORT graph_recorder {
   /// `invalid_argument` for a name that is taken, and for a tensor that no request uses; `aliasing`
   /// for one that a request uses only in part, and for one that overlaps another parameter
   void parameter(std::string_view name, const any_tensor& t);
+  /// Lets each run choose the value of a field: `rec.parameter("rate", step, "alpha")`. \errors
+  /// `invalid_argument` also for a request of another graph, and for a field that is no number
+  template <class Reply>
+  void parameter(std::string_view name, const reply_in_graph<Reply>& of, std::string_view field) {
+    parameter(name, of.request, field);
+  }
+  void parameter(std::string_view name, std::uint64_t request, std::string_view field);
 
   /// The first failure; null if there is none.
   [[nodiscard]] const error* failure() const noexcept;

@@ -2,6 +2,7 @@
 
 #include <troupe/core/future.hpp>
 #include <troupe/request/any_request.hpp>
+#include <troupe/tensor/scalar.hpp>
 #include <troupe/tensor/tensor.hpp>
 
 #include <cstddef>
@@ -10,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace troupe {
@@ -25,10 +27,10 @@ struct reply_in_graph {
   const request_type* type = nullptr;
 };
 
-/// Another tensor for a parameter of a graph, for one run.
+/// Another tensor or number for a parameter of a graph, for one run.
 struct graph_argument {
   std::string parameter;
-  any_tensor tensor;
+  std::variant<any_tensor, scalar> value;
 };
 
 /// The replies of one run of a graph.

@@ -24,6 +24,7 @@ struct run {
   std::vector<any_tensor> reads{};
   std::vector<any_tensor> writes{};
   std::vector<any_tensor> updates{};
+  std::vector<scalar> values{};  ///< for the value parameters, in order
   /// On a GPU the worker waits for each request, so that a fault shows which one it was.
   bool stepped = false;
   any_tensor results{};  ///< a row of bytes in host memory for each reply; null without replies

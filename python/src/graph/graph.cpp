@@ -1,4 +1,5 @@
 // `with gpu.record("step") as graph:`, and `gpu.run(graph)`. troupe/methods/graphs.py has the rest.
+#include "arguments/arguments.hpp"
 #include "arguments/given.hpp"
 #include "binding.hpp"
 #include "device/device_handle.hpp"
@@ -101,6 +102,10 @@ nb::object run(nb::handle device, py_graph& g, const nb::dict& tensors,
   std::vector<graph_argument> arguments;
   for (const auto& [name, value] : tensors) {
     const std::string parameter = shown_text(name);
+    if (const auto number = scalar_from(value)) {
+      arguments.push_back({parameter, *number});
+      continue;
+    }
     failed_operand failed;
     const any_tensor& view = tensor_given(value, parameter, failed);
     if (failed.why) return not_sent("graph.run", std::move(failed));
@@ -121,29 +126,12 @@ nb::object run(nb::handle device, py_graph& g, const nb::dict& tensors,
   return nb::cast(std::move(coming));
 }
 
-}  // namespace
-
-nb::object object_of_replies(graph_replies replies) { return nb::cast(std::move(replies)); }
-
-void add_graph(nb::module_& m) {
-  nb::class_<graph_replies>(m, "GraphReplies", "The replies of one run of a graph.")
-      .def("__getitem__", &reply_of);
-  nb::class_<py_graph>(m, "Graph",
-                       "Requests that are sent as one: with gpu.record(\"step\") as graph: ...")
-      .def("__enter__",
-           [](nb::object self) {
-             nb::cast<py_graph&>(self).enter();
-             return self;
-           })
-      .def(
-          "__exit__",
-          [](py_graph& g, nb::handle kind, nb::handle, nb::handle) { g.leave(!kind.is_none()); },
-          nb::arg("kind").none(), nb::arg("value").none(), nb::arg("trace").none())
-      .def("_begin_repeat",
-           [](py_graph& g, nb::handle condition, std::int64_t at_most) {
-             const any_tensor t = condition_given(condition, "repeat_while: condition");
-             step(g, [&](graph_recorder& r) { r.begin_repeat(t, {.at_most = at_most}); });
-           })
+void add_bodies(nb::class_<py_graph>& c) {
+  c.def("_begin_repeat",
+        [](py_graph& g, nb::handle condition, std::int64_t at_most) {
+          const any_tensor t = condition_given(condition, "repeat_while: condition");
+          step(g, [&](graph_recorder& r) { r.begin_repeat(t, {.at_most = at_most}); });
+        })
       .def("_begin_if",
            [](py_graph& g, nb::handle condition) {
              const any_tensor t = condition_given(condition, "run_if: condition");
@@ -155,15 +143,46 @@ void add_graph(nb::module_& m) {
              step(g, [&](graph_recorder& r) { r.begin_choose(t); });
            })
       .def("_next", [](py_graph& g) { step(g, [](graph_recorder& r) { r.next_body(); }); })
-      .def("_end", [](py_graph& g) { step(g, [](graph_recorder& r) { r.end(); }); })
+      .def("_end", [](py_graph& g) { step(g, [](graph_recorder& r) { r.end(); }); });
+}
+
+}  // namespace
+
+nb::object object_of_replies(graph_replies replies) { return nb::cast(std::move(replies)); }
+
+void add_graph(nb::module_& m) {
+  nb::class_<graph_replies>(m, "GraphReplies", "The replies of one run of a graph.")
+      .def("__getitem__", &reply_of);
+  nb::class_<py_graph> c(m, "Graph",
+                         "Requests that are sent as one: with gpu.record(\"step\") as graph: ...");
+  add_bodies(c);
+  c.def("__enter__",
+        [](nb::object self) {
+          nb::cast<py_graph&>(self).enter();
+          return self;
+        })
+      .def(
+          "__exit__",
+          [](py_graph& g, nb::handle kind, nb::handle, nb::handle) { g.leave(!kind.is_none()); },
+          nb::arg("kind").none(), nb::arg("value").none(), nb::arg("trace").none())
       .def(
           "parameter",
-          [](py_graph& g, const std::string& name, nb::handle tensor) {
-            const any_tensor t = condition_given(tensor, "parameter: tensor");
+          [](py_graph& g, const std::string& name, nb::handle of,
+             std::optional<std::string> field) {
+            if (field) {
+              if (!nb::isinstance<py_future>(of)) {
+                refuse_given("parameter: of", "the Future of a recorded request", of);
+              }
+              const std::uint64_t number = nb::inst_ptr<py_future>(of)->recorded().request;
+              return step(g, [&](graph_recorder& r) { r.parameter(name, number, *field); });
+            }
+            const any_tensor t = condition_given(of, "parameter: of");
             step(g, [&](graph_recorder& r) { r.parameter(name, t); });
           },
-          nb::arg("name"), nb::arg("tensor"),
-          "Lets each run name another tensor instead of this one and of all views of it.")
+          nb::arg("name"), nb::arg("of"), nb::arg("field") = nb::none(),
+          "Lets each run name another tensor instead of this one and of all views of it; or, with "
+          "a\n"
+          "field, another number for that field of a recorded request.")
       .def_prop_ro("name", &py_graph::name)
       .def_prop_ro(
           "requests", [](py_graph& g) { return g.graph().requests(); },

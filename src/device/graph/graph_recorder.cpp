@@ -98,13 +98,16 @@ class graph_recorder::recording {
                                     const std::vector<graph_argument>& arguments) {
     auto roots = child.with(arguments);
     if (!roots) return std::move(roots).error();
-    return splice_body(child, 0, *roots);
+    auto values = child.values_with(arguments);
+    if (!values) return std::move(values).error();
+    return splice_body(child, 0, *roots, *values);
   }
 
   [[nodiscard]] result<void> parameter(std::string_view name, const any_tensor& t) {
     if (t.null()) return invalid(fmt::format("parameter {} must not be null", name));
+    if (made_.has_parameter(name))
+      return invalid(fmt::format("parameter {} is there already", name));
     for (const auto& other : made_.parameters) {
-      if (other.name == name) return invalid(fmt::format("there is a parameter {} already", name));
       if (!other.tensor.overlaps(t)) continue;
       return error{.code = errc::aliasing,
                    .message = fmt::format("parameter {} overlaps parameter {}", name, other.name)};
@@ -113,6 +116,10 @@ class graph_recorder::recording {
     return {};
   }
 
+  [[nodiscard]] result<void> parameter(std::string_view name, std::uint64_t request,
+                                       std::string_view field) {
+    return made_.add_value_parameter(name, request, field);
+  }
   [[nodiscard]] result<request_graph> finish();
 
  private:
@@ -221,12 +228,14 @@ class graph_recorder::recording {
   }
 
   [[nodiscard]] result<void> splice_body(const detail::recorded_graph& child, std::uint64_t body,
-                                         const std::vector<any_tensor>& roots) {
+                                         const std::vector<any_tensor>& roots,
+                                         const std::vector<scalar>& values) {
     for (const std::uint64_t number : child.what.bodies[body]) {
       const node& n = child.what.nodes[number];
       if (const request_type* const type = child.type_of(n)) {
         auto request = graph::request_of(*type, child.what, n, roots);
         if (!request) return std::move(request).error();
+        child.set_values(number, *request, values);
         if (auto added = add(*type, request->data()); !added) return std::move(added).error();
         continue;
       }
@@ -234,7 +243,7 @@ class graph_recorder::recording {
           begin(n.kind, roots[child.what.uses[n.first_use]], static_cast<std::int64_t>(n.at_most));
       for (std::uint64_t b = n.first_body; good && b < n.first_body + n.bodies; ++b) {
         if (b != n.first_body) good = next_body();
-        if (good) good = splice_body(child, b, roots);
+        if (good) good = splice_body(child, b, roots, values);
       }
       if (good) good = end();
       if (!good) return good;
@@ -334,32 +343,6 @@ void graph_recorder::add(const request_graph& child, const std::vector<graph_arg
   recording_->take([&] { return recording_->splice(*child.recorded(), arguments); });
 }
 
-void graph_recorder::repeat_while(const any_tensor& condition, const repeat_options& options,
-                                  const body& of) {
-  begin_repeat(condition, options);
-  of(*this);
-  end();
-}
-
-void graph_recorder::run_if(const any_tensor& condition, const body& then, const body& otherwise) {
-  begin_if(condition);
-  then(*this);
-  if (otherwise) {
-    next_body();
-    otherwise(*this);
-  }
-  end();
-}
-
-void graph_recorder::choose(const any_tensor& index, const std::vector<body>& bodies) {
-  begin_choose(index);
-  for (std::size_t i = 0; i < bodies.size(); ++i) {
-    if (i != 0) next_body();
-    bodies[i](*this);
-  }
-  end();
-}
-
 void graph_recorder::begin_repeat(const any_tensor& condition, const repeat_options& options) {
   recording_->take(
       [&] { return recording_->begin(node_kind::repeat, condition, options.at_most); });
@@ -379,6 +362,11 @@ void graph_recorder::end() {
 
 void graph_recorder::parameter(std::string_view name, const any_tensor& t) {
   recording_->take([&] { return recording_->parameter(name, t); });
+}
+
+void graph_recorder::parameter(std::string_view name, std::uint64_t request,
+                               std::string_view field) {
+  recording_->take([&] { return recording_->parameter(name, request, field); });
 }
 
 const error* graph_recorder::failure() const noexcept {

@@ -112,11 +112,15 @@ result<std::vector<any_tensor>> recorded_graph::with(
   for (const graph_argument& given : arguments) {
     const auto p = std::ranges::find(parameters, given.parameter, &parameter::name);
     if (p == parameters.end()) {
+      if (has_parameter(given.parameter)) continue;  // a number
       return error{
           .code = errc::invalid_argument,
           .message = fmt::format("the graph {} has no parameter {}", name, given.parameter)};
     }
-    if (auto good = fits(*p, given.tensor); !good) return std::move(good).error();
+    const auto* const tensor = std::get_if<any_tensor>(&given.value);
+    if (auto good = fits(*p, tensor != nullptr ? *tensor : any_tensor()); !good) {
+      return std::move(good).error();
+    }
     for (const std::size_t root : p->roots) {
       if (moved_by[root] != nullptr) {
         return error{.code = errc::invalid_argument,
@@ -124,7 +128,7 @@ result<std::vector<any_tensor>> recorded_graph::with(
       }
       moved_by[root] = &*p;
       if (roots[root].empty()) continue;
-      auto there = moved(roots[root], p->tensor, given.tensor);
+      auto there = moved(roots[root], p->tensor, *tensor);
       if (!there) return std::move(there).error();
       all[root] = *std::move(there);
     }
@@ -143,6 +147,77 @@ result<std::vector<any_tensor>> recorded_graph::with(
     }
   }
   return all;
+}
+
+bool recorded_graph::has_parameter(std::string_view parameter_name) const noexcept {
+  return std::ranges::find(parameters, parameter_name, &parameter::name) != parameters.end() ||
+         std::ranges::find(value_parameters, parameter_name, &value_parameter::name) !=
+             value_parameters.end();
+}
+
+result<void> recorded_graph::add_value_parameter(std::string_view parameter_name,
+                                                 std::uint64_t number, std::string_view field) {
+  const auto refuse = [&](std::string_view why) -> result<void> {
+    return error{.code = errc::invalid_argument,
+                 .message = fmt::format("graph {}: parameter {} {}", name, parameter_name, why)};
+  };
+  if (has_parameter(parameter_name)) return refuse("is there already");
+  if (number >= what.nodes.size() || type_of(what.nodes[number]) == nullptr) {
+    return refuse("is of a request of another graph");
+  }
+  const request_type& type = *type_of(what.nodes[number]);
+  const std::vector<field_view> fields = fields_of(type);
+  const auto place = std::ranges::find(fields, field, &field_view::name);
+  const auto index = static_cast<std::uint64_t>(place - fields.begin());
+  auto of = graph::number_field(type, index);
+  if (!of) return refuse(fmt::format("must be a number of {}; {} is none", type.name, field));
+  any_request one = request_at(number);
+  request.values.push_back(graph::number_in(*of, one.data()));
+  // Roles may depend on it: an output that is only overwritten where it is 0 is updated.
+  for (const std::int64_t value : {0, 1}) {
+    graph::set_number(*of, one.data(), value);
+    std::uint64_t use = what.nodes[number].first_use;
+    for_each_tensor(type, one.data(), [&](std::string_view, any_tensor& t, access role) {
+      if (t.null()) return;
+      access& merged = roles[use++];
+      if (merged != role) merged = access::update;
+    });
+  }
+  what.values.push_back({.node = number, .field = index});
+  value_parameters.push_back({.name = std::string(parameter_name), .field = *std::move(of)});
+  return {};
+}
+
+result<std::vector<scalar>> recorded_graph::values_with(
+    const std::vector<graph_argument>& arguments) const {
+  std::vector<scalar> all = request.values;
+  for (const graph_argument& given : arguments) {
+    const auto p = std::ranges::find(value_parameters, given.parameter, &value_parameter::name);
+    if (p == value_parameters.end()) continue;
+    const auto refuse = [&](errc code, std::string_view why) {
+      return error{.code = code, .message = fmt::format("parameter {}: {}", p->name, why)};
+    };
+    const auto* const value = std::get_if<scalar>(&given.value);
+    if (value == nullptr) return refuse(errc::invalid_argument, "it must be a number");
+    const auto index = static_cast<std::size_t>(p - value_parameters.begin());
+    const std::uint64_t number = what.values[index].node;
+    any_request one = request_at(number);
+    graph::set_number(p->field, one.data(), *value);
+    if (auto valid = one.type().validate(one.data()); !valid) {
+      const error why = std::move(valid).error();
+      return refuse(why.code, fmt::format("request {}, {}", number, why.message));
+    }
+    all[index] = *value;
+  }
+  return all;
+}
+
+void recorded_graph::set_values(std::uint64_t number, any_request& request_of_it,
+                                const std::vector<scalar>& values) const noexcept {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (what.values[i].node != number) continue;
+    graph::set_number(value_parameters[i].field, request_of_it.data(), values[i]);
+  }
 }
 
 void recorded_graph::list_roots(const std::vector<any_tensor>& all, graph::run& in) const {

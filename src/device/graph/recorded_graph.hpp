@@ -26,12 +26,19 @@ class recorded_graph {
     std::vector<std::size_t> roots;  ///< the views of it
   };
 
+  /// A field that a run may choose the value of: that of `definition::values` at the same place.
+  struct value_parameter {
+    std::string name;
+    field_view field;
+  };
+
   std::string name;
   graph::definition what;
   std::vector<const request_type*> types;  ///< by `definition::types`
   std::vector<access> roles;               ///< of each of `definition::uses`
   std::vector<any_tensor> roots;
   std::vector<parameter> parameters;
+  std::vector<value_parameter> value_parameters;
   std::vector<std::byte> bytes;                                  ///< the encoded definition
   const request_type* sent_as = &request_type_of<graph::run>();  ///< of `request`
   /// With the recorded roots and without results. `definition` holds the bytes.
@@ -46,6 +53,16 @@ class recorded_graph {
   [[nodiscard]] std::string text_at(std::uint64_t number) const;
   /// The first request that uses a root, and the name of its field: `request 4, blas.gemm: b`.
   [[nodiscard]] std::string user_of(std::size_t root) const;
+  [[nodiscard]] bool has_parameter(std::string_view parameter_name) const noexcept;
+  /// While it is recorded. \errors those of `graph_recorder::parameter`
+  [[nodiscard]] result<void> add_value_parameter(std::string_view parameter_name,
+                                                 std::uint64_t number, std::string_view field);
+  /// The values of the recorded requests, or of a run. \errors those of `device::run`
+  [[nodiscard]] result<std::vector<scalar>> values_with(
+      const std::vector<graph_argument>& arguments) const;
+  /// Sets those of a request.
+  void set_values(std::uint64_t number, any_request& request_of_it,
+                  const std::vector<scalar>& values) const noexcept;
   /// The roots, with other tensors for some parameters. \errors those of `device::run`
   [[nodiscard]] result<std::vector<any_tensor>> with(
       const std::vector<graph_argument>& arguments) const;

@@ -18,10 +18,20 @@ using detail::recorded_graph;
 
 /// One run of a graph, until it is answered.
 struct graph_call {
+  explicit graph_call(completion_driver& driver) : answer(&driver) {}
+
+  /// The request to be changed for this run.
+  [[nodiscard]] graph::run& changed() {
+    if (request != &own) own = *request;
+    request = &own;
+    return own;
+  }
+
   std::shared_ptr<const recorded_graph> graph;
   std::weak_ptr<device_endpoint> on;
   request_options options;
-  graph::run_conditional request;  // sent as one without conditions if it has none
+  const graph::run* request = nullptr;  // the graph's, unless it was changed
+  graph::run own;
   promise<graph_replies> answer;
   bool is_second = false;
 };
@@ -37,7 +47,7 @@ void name_operand(const graph_call& call, device_endpoint& on, error& why) {
     default:
       return;
   }
-  auto views = graph::roots_of(call.graph->what, call.request);
+  auto views = graph::roots_of(call.graph->what, *call.request);
   if (!views) return;
   operand_list kept;
   outgoing_operands operands(on.memory(), on.host_memory(), kept);
@@ -61,7 +71,7 @@ result<void> send(const std::shared_ptr<graph_call>& call, device_endpoint& to);
 // True if the memory of the definition was overwritten, and the request has been sent again.
 bool mended(const std::shared_ptr<graph_call>& call, device_endpoint& on, const error& why) {
   const std::vector<std::byte>& bytes = call->graph->bytes;
-  std::byte* const there = call->request.definition.address();
+  std::byte* const there = call->request->definition.address();
   if (why.code != errc::protocol_violation || call->is_second ||
       std::memcmp(there, bytes.data(), bytes.size()) == 0)
     return false;
@@ -74,8 +84,10 @@ bool mended(const std::shared_ptr<graph_call>& call, device_endpoint& on, const 
 void answer(const std::shared_ptr<graph_call>& call, error* failure) {
   const auto on = call->on.lock();
   if (failure == nullptr) {
-    graph_replies replies(call->graph, rows_of(call->request.results));
-    call->graph->give_back(std::exchange(call->request.results, {}));
+    graph_replies replies(call->graph, rows_of(call->own.results));
+    if (!call->own.results.null()) {
+      call->graph->give_back(std::exchange(call->own.results, {}));
+    }
     return call->answer.set_value(std::move(replies));
   }
   if (failure->code == errc::device_fault) {
@@ -87,10 +99,10 @@ void answer(const std::shared_ptr<graph_call>& call, error* failure) {
 }
 
 result<void> send(const std::shared_ptr<graph_call>& call, device_endpoint& to) {
-  // One that is stepped waits for its requests, too.
+  // One that is stepped waits for its requests, too. Both types have the fields of `graph::run`.
   const request_type& type =
-      call->request.stepped ? request_type_of<graph::run_conditional>() : *call->graph->sent_as;
-  return detail::send(to, type, &call->request, call->options, to.lane_for(type),
+      call->request->stepped ? request_type_of<graph::run_conditional>() : *call->graph->sent_as;
+  return detail::send(to, type, call->request, call->options, to.lane_for(type),
                       [call](std::byte*, error* failure) { answer(call, failure); });
 }
 
@@ -104,14 +116,11 @@ future<graph_replies> device::run(const request_graph& graph,
 future<graph_replies> device::run(const request_graph& graph,
                                   const std::vector<graph_argument>& arguments,
                                   const request_options& options) const {
-  auto call = std::make_shared<graph_call>();
+  auto call = std::make_shared<graph_call>(core_->driver());
   call->graph = graph.recorded();
   call->on = core_;
   call->options = options;
-  static_cast<graph::run&>(call->request) = call->graph->request;
-  call->request.stepped =
-      core_->memory().on_device() && call->graph->has_faulted.load(std::memory_order_relaxed);
-  call->answer = promise<graph_replies>(&core_->driver());
+  call->request = &call->graph->request;
   future<graph_replies> done = call->answer.get_future();
   const auto refuse = [&](error why) {
     why.device = ordinal();
@@ -122,15 +131,22 @@ future<graph_replies> device::run(const request_graph& graph,
   if (!arguments.empty()) {
     auto roots = call->graph->with(arguments);
     if (!roots) return refuse(std::move(roots).error());
-    call->request.reads.clear();
-    call->request.writes.clear();
-    call->request.updates.clear();
-    call->graph->list_roots(*roots, call->request);
+    auto values = call->graph->values_with(arguments);
+    if (!values) return refuse(std::move(values).error());
+    graph::run& run = call->changed();
+    run.values = *std::move(values);
+    run.reads.clear();
+    run.writes.clear();
+    run.updates.clear();
+    call->graph->list_roots(*roots, run);
   }
   if (call->graph->what.replies != 0) {
     auto results = call->graph->take_results(*this);
     if (!results) return refuse(std::move(results).error());
-    call->request.results = *std::move(results);
+    call->changed().results = *std::move(results);
+  }
+  if (call->graph->has_faulted.load(std::memory_order_relaxed) && core_->memory().on_device()) {
+    call->changed().stepped = true;
   }
   (void)send(call, *core_);
   return done;

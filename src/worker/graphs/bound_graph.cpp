@@ -77,9 +77,23 @@ result<std::shared_ptr<bound_graph>> bound_graph::make(graph::definition d,
     }
     if (auto may = may_be_in_graph(*steps[i].op); !may) return std::move(may).error();
   }
+  std::vector<field_view> numbers;
+  for (const graph::value_place& v : d.values) {
+    auto field = graph::number_field(*steps[v.node].op->type, v.field);
+    if (!field) {
+      return error{.code = errc::protocol_violation,
+                   .message = fmt::format("request {}: field {} is no number", v.node, v.field)};
+    }
+    numbers.push_back(*std::move(field));
+  }
   return std::shared_ptr<bound_graph>(
-      new bound_graph(std::move(d), std::move(steps), on_accelerator,
+      new bound_graph(std::move(d), std::move(steps), std::move(numbers), on_accelerator,
                       operations.find(request_type_of<memory::copy>().id)));
+}
+
+bool bound_graph::is_short() const noexcept {
+  return std::ranges::all_of(
+      steps_, [](const step& s) { return s.op != nullptr && s.op->effort == effort::by_size; });
 }
 
 result<void> bound_graph::run(const graph::run& r, lane_context& lane, std::byte* reply,
@@ -102,7 +116,7 @@ result<void> bound_graph::run(const graph::run& r, lane_context& lane, std::byte
   return outcome;
 }
 
-// Requests are checked only when their views differ from those of the run before.
+// Requests are checked only when their views or values differ from those of the run before.
 result<void> bound_graph::bind(const graph::run& r) {
   if (!r.results.null() && static_cast<std::uint64_t>(r.results.extent(0)) < definition_.replies) {
     return error{.code = errc::protocol_violation, .message = "too few rows for the replies"};
@@ -110,9 +124,16 @@ result<void> bound_graph::bind(const graph::run& r) {
   if (r.results.null() && definition_.replies != 0) {
     return error{.code = errc::protocol_violation, .message = "no rows for the replies"};
   }
+  if (r.values.size() != definition_.values.size()) {
+    return error{
+        .code = errc::protocol_violation,
+        .message = fmt::format("{} values of {}", r.values.size(), definition_.values.size())};
+  }
   auto roots = graph::roots_of(definition_, r);
   if (!roots) return std::move(roots).error();
-  if (roots->size() == roots_.size() && std::ranges::equal(*roots, roots_, same)) return {};
+  if (roots->size() == roots_.size() && std::ranges::equal(*roots, roots_, same) &&
+      r.values == values_)
+    return {};
   roots_.clear();
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     const node& n = definition_.nodes[i];
@@ -132,11 +153,16 @@ result<void> bound_graph::bind(const graph::run& r) {
       if (!made) return at(i, std::move(made).error());
       steps_[i].request.emplace(*std::move(made));
     }
-    if (auto valid = type.validate(steps_[i].request->data()); !valid) {
-      return at(i, std::move(valid).error());
-    }
+  }
+  for (std::size_t i = 0; i < numbers_.size(); ++i)
+    graph::set_number(numbers_[i], steps_[definition_.values[i].node].request->data(), r.values[i]);
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    if (!steps_[i].request) continue;
+    auto valid = steps_[i].op->type->validate(steps_[i].request->data());
+    if (!valid) return at(i, std::move(valid).error());
   }
   roots_ = *std::move(roots);
+  values_ = r.values;
   return {};
 }
 

@@ -25,6 +25,10 @@ class bound_graph {
                                                                  const operation_table& operations,
                                                                  bool on_accelerator);
 
+  /// True if it is no longer than its operands make it: it has no loops, and no other operations
+  /// than `effort::by_size`.
+  [[nodiscard]] bool is_short() const noexcept;
+
   /// `reply`: that of the whole graph, for failures that an accelerator finds after the call.
   /// `part`: the number of the request that is running, see `graph::part_of`. An accelerator runs
   /// requests after their calls, so it tells only if it is stepped, which waits for each.
@@ -38,10 +42,11 @@ class bound_graph {
     std::optional<any_request> request;
   };
 
-  bound_graph(graph::definition d, std::vector<step> steps, bool on_accelerator,
-              const operation* copy) noexcept
+  bound_graph(graph::definition d, std::vector<step> steps, std::vector<field_view> numbers,
+              bool on_accelerator, const operation* copy) noexcept
       : definition_(std::move(d)),
         steps_(std::move(steps)),
+        numbers_(std::move(numbers)),
         on_accelerator_(on_accelerator),
         copy_(copy) {}
 
@@ -58,10 +63,12 @@ class bound_graph {
   [[nodiscard]] error at(std::uint64_t number, error why) const;
 
   const graph::definition definition_;
-  std::vector<step> steps_;  // by node
+  std::vector<step> steps_;                // by node
+  const std::vector<field_view> numbers_;  // of `definition::values`
   const bool on_accelerator_;
-  const operation* const copy_;    // of `memory::copy`, if the worker has it
-  std::vector<any_tensor> roots_;  // of the last run: the requests hold these
+  const operation* const copy_;  // `memory::copy`; null if the worker lacks it
+  std::vector<scalar> values_;
+  std::vector<any_tensor> roots_;  // the requests hold those that the last run gave
   // Of the run that runs.
   lane_context* lane_ = nullptr;
   std::atomic<std::uint64_t>* part_ = nullptr;

@@ -29,6 +29,14 @@ result<void> graph_book::run(const graph::run& r, lane_context& lane, std::byte*
   return (*found)->run(r, lane, reply, lanes_[lane.lane()].part);
 }
 
+bool graph_book::is_short(const graph::run& r) {
+  constexpr std::int64_t most_bytes = 65'536;
+  if (r.definition.count() > most_bytes) return false;
+  constexpr int no_lane = -1;  // a copy that is only looked at
+  auto found = find(r, no_lane);
+  return found && (*found)->is_short();
+}
+
 result<std::shared_ptr<bound_graph>> graph_book::find(const graph::run& r, int lane) {
   {
     const std::lock_guard lock(mutex_);

@@ -28,6 +28,8 @@ class graph_book {
 
   /// Adds the operations of `graph::run` and `graph::run_conditional`.
   void add_to(operation_table& operations) noexcept;
+  /// True for a small graph of operations that take microseconds (`effort::by_size`).
+  [[nodiscard]] bool is_short(const graph::run& r);
   /// The lanes report their progress there.
   void report_to(wire::worker_header& segment) noexcept { lanes_ = segment.lanes; }
 

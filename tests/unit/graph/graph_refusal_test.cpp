@@ -130,7 +130,17 @@ TEST_F(GraphRefusal, OfParameters) {
            rec.parameter("x", x_);
            rec.parameter("x", make({1}));
          }),
-         errc::invalid_argument, "there is a parameter x already");
+         errc::invalid_argument, "parameter x is there already");
+  const auto of_value = [&](std::uint64_t request, std::string_view field) {
+    return refused([&](graph_recorder& rec) {
+      rec.add(add{.x = x_});
+      rec.parameter("v", request, field);
+    });
+  };
+  expect(of_value(0, "x"), errc::invalid_argument,
+         "parameter v must be a number of graphs.add; x is none");
+  expect(of_value(0, "alpha"), errc::invalid_argument, "alpha is none");
+  expect(of_value(1, "value"), errc::invalid_argument, "is of a request of another graph");
 }
 
 TEST_F(GraphRefusal, OfMoreThan65536Requests) {

@@ -161,6 +161,54 @@ TEST_F(Graph, TakesOtherTensorsForItsParametersAndTheirViews) {
   EXPECT_EQ(code({{"y", x2.slice(0, 0, 2).value()}, {"x", x2}}), errc::aliasing);
 }
 
+TEST_F(Graph, TakesOtherNumbersForItsParameters) {
+  const auto x = make({1, 2});
+  const auto y = make({0, 0});
+  const auto g = recorded([&](graph_recorder& rec) {
+    const auto first = rec.add(scale{.x = x, .y = y, .factor = 2});
+    const auto second = rec.add(add{.x = y, .value = 1});
+    rec.parameter("factor", first, "factor");
+    rec.parameter("plus", second, "value");
+  });
+  EXPECT_EQ(text(run(*g)), "done");
+  EXPECT_EQ(content(y), (numbers{3, 5}));
+  EXPECT_EQ(text(run(*g, {{"plus", 10}, {"factor", 3}})), "done");
+  EXPECT_EQ(content(y), (numbers{13, 16}));
+  EXPECT_EQ(text(run(*g, {{"factor", 5}})), "done");
+  EXPECT_EQ(content(y), (numbers{6, 11}));
+  EXPECT_EQ(text(run(*g)), "done");
+  EXPECT_EQ(content(y), (numbers{3, 5}));
+  const auto outer = recorded([&](graph_recorder& rec) { rec.add(*g, {{"plus", 0}}); });
+  EXPECT_EQ(text(run(*outer)), "done");
+  EXPECT_EQ(content(y), (numbers{2, 4}));
+  EXPECT_EQ(run(*g, {{"plus", x}}).error().code, errc::invalid_argument);
+}
+
+// The number decides whether the request reads what it overwrites.
+TEST_F(Graph, IsUpdatedByAParameterThatKeepsOldContent) {
+  const auto x = gpu_.tensor<float>({1, 1}, initial::zero).value();
+  const auto y = gpu_.tensor<float>({1, 1}).value();
+  gpu_.ask(memory::fill{.to = y, .value = 5}).get();
+  const auto g = recorded([&](graph_recorder& rec) {
+    const auto product = rec.add(blas::gemm{.a = x, .b = x, .c = y, .beta = 0});
+    rec.parameter("beta", product, "beta");
+  });
+  EXPECT_EQ(text(run(*g, {{"beta", 3.0}})), "done");
+  std::vector<float> value(1);
+  gpu_.copy(y, value).get();
+  EXPECT_EQ(value[0], 15);
+  // Its old content would be read.
+  const auto fresh = gpu_.tensor<float>({1, 1}).value();
+  (void)gpu_.ask(fault::inject{.what = fault::kind::exception, .output = fresh}).get_result();
+  const auto tainted = recorded([&](graph_recorder& rec) {
+    const auto product = rec.add(blas::gemm{.a = x, .b = x, .c = fresh, .beta = 0});
+    rec.parameter("beta", product, "beta");
+  });
+  EXPECT_EQ(run(*tainted).error().code, errc::tainted_buffer);
+  EXPECT_EQ(run(*g, {{"beta", std::complex<double>(0, 1)}}).error().message,
+            "parameter beta: request 0, blas.gemm: beta must be real because c is f32; it is 0+1i");
+}
+
 TEST_F(Graph, HoldsTheRequestsOfAChild) {
   const auto left = make({2});
   const auto x = make({1});
@@ -202,6 +250,41 @@ TEST_F(Graph, ShowsItsRequestsAndWhatOrdersThem) {
   EXPECT_TRUE(has(dot, "n0 -> n2 [label=WAR];")) << dot;
   EXPECT_TRUE(has(dot, "subgraph cluster1")) << dot;
   EXPECT_TRUE(has(g->json(), R"({"from": 0, "to": 1, "kind": "RAW"})")) << g->json();
+}
+
+TEST_F(Graph, RunsInAThreadOfTheProgram) {
+  device_config c = config();
+  c.isolation = isolation::thread;
+  gpu_.stop();
+  gpu_ = system_.device(0, c);
+  const auto x = make({1});
+  reply_in_graph<std::int64_t> last;
+  const auto g = recorded([&](graph_recorder& rec) {
+    rec.add(add{.x = x, .value = 1});
+    last = rec.add(add{.x = x, .value = 1});
+  });
+  EXPECT_EQ(run(*g).value()[last], 3);
+  EXPECT_EQ(run(*g).value()[last], 5);
+}
+
+TEST_F(Graph, TakesOtherTensorsWhileOtherRunsAreInFlight) {
+  const auto x = make({1});
+  std::vector<any_tensor> results;
+  std::vector<future<graph_replies>> runs;
+  const auto first = make({0});
+  const auto g = recorded([&](graph_recorder& rec) {
+    for (int i = 0; i < 20; ++i)
+      rec.add(scale{.x = x, .y = first, .factor = i});
+    rec.parameter("y", first);
+  });
+  for (int i = 0; i < 50; ++i) {
+    results.push_back(make({-1}));
+    runs.push_back(gpu_.run(*g, {{"y", results.back()}}));
+  }
+  for (auto& one : runs)
+    EXPECT_EQ(text(one.get_result()), "done");
+  for (const any_tensor& one : results)
+    EXPECT_EQ(content(one), numbers{19});
 }
 
 // A random list of requests, recorded and sent one by one.

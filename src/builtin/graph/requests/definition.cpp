@@ -169,6 +169,11 @@ std::vector<std::byte> encode(const definition& d) {
     for (const std::uint64_t member : body)
       to.word(member);
   }
+  to.word(d.values.size());
+  for (const value_place& v : d.values) {
+    to.word(v.node);
+    to.word(v.field);
+  }
   to.word(d.replies);
   to.all(d.payloads);
   return std::move(to).take();
@@ -210,6 +215,11 @@ result<definition> decode(std::span<const std::byte> bytes) {
     for (std::uint64_t& member : body)
       member = from.word();
   }
+  d.values.resize(from.count(2 * word));
+  for (value_place& v : d.values) {
+    v.node = from.word();
+    v.field = from.word();
+  }
   d.replies = from.word();
   const auto payloads = from.all();
   d.payloads.assign(payloads.begin(), payloads.end());
@@ -220,6 +230,11 @@ result<definition> decode(std::span<const std::byte> bytes) {
   }
   for (std::size_t i = 0; i < d.nodes.size(); ++i) {
     if (auto what = wrong(d, d.nodes[i])) return invalid(fmt::format("node {}: {}", i, *what));
+  }
+  for (const value_place& v : d.values) {
+    if (v.node >= d.nodes.size() || d.nodes[v.node].kind != node_kind::request) {
+      return invalid(fmt::format("a value of node {}", v.node));
+    }
   }
   if (auto what = wrong_tree(d)) return invalid(*std::move(what));
   return d;
@@ -270,6 +285,50 @@ result<any_request> request_of(const request_type& type, const definition& d, co
   if (good) good = bind(made, d, n, roots);
   if (!good) return std::move(good).error();
   return made;
+}
+
+std::optional<field_view> number_field(const request_type& type, std::uint64_t field) {
+  std::vector<field_view> all = fields_of(type);
+  if (field >= all.size()) return std::nullopt;
+  switch (all[field].kind) {
+    case field_kind::scalar:
+    case field_kind::integer:
+    case field_kind::unsigned_integer:
+    case field_kind::real:
+      return std::move(all[field]);
+    default:
+      return std::nullopt;
+  }
+}
+
+scalar number_in(const field_view& field, const void* request) noexcept {
+  switch (field.kind) {
+    case field_kind::integer:
+      return field.in<std::int64_t>(request);
+    case field_kind::unsigned_integer:
+      return field.in<std::uint64_t>(request);
+    case field_kind::real:
+      return field.in<double>(request);
+    default:
+      return field.in<scalar>(request);
+  }
+}
+
+void set_number(const field_view& field, void* request, const scalar& value) noexcept {
+  switch (field.kind) {
+    case field_kind::integer:
+      field.in<std::int64_t>(request) = value.as<std::int64_t>();
+      break;
+    case field_kind::unsigned_integer:
+      field.in<std::uint64_t>(request) = value.as<std::uint64_t>();
+      break;
+    case field_kind::real:
+      field.in<double>(request) = value.as<double>();
+      break;
+    default:
+      field.in<scalar>(request) = value;
+      break;
+  }
 }
 
 result<std::vector<any_tensor>> roots_of(const definition& d, const run& sent) {

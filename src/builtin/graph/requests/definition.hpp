@@ -4,10 +4,12 @@
 
 #include <troupe/graph/run.hpp>
 #include <troupe/request/any_request.hpp>
+#include <troupe/request/fields.hpp>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -52,6 +54,12 @@ struct root {
   std::uint64_t place = 0;
 };
 
+/// A field of a request whose value each run may choose.
+struct value_place {
+  std::uint64_t node = 0;
+  std::uint64_t field = 0;  ///< in `fields_of` of its type
+};
+
 /// The content of a graph. Tensors are numbers of roots, so it holds no address.
 struct definition {
   struct type_entry {
@@ -65,6 +73,7 @@ struct definition {
   std::vector<std::uint64_t> uses;
   /// The numbers of the nodes of each body, in order. The first body is the graph.
   std::vector<std::vector<std::uint64_t>> bodies;
+  std::vector<value_place> values;  ///< as `run::values` has them
   std::uint64_t replies = 0;
   std::vector<std::byte> payloads;
 };
@@ -91,6 +100,11 @@ struct definition {
 /// of tensors
 [[nodiscard]] result<void> bind(any_request& request, const definition& d, const node& n,
                                 std::span<const any_tensor> roots);
+
+/// The field of a request whose value a run may choose: a number. None for any other field.
+[[nodiscard]] std::optional<field_view> number_field(const request_type& type, std::uint64_t field);
+[[nodiscard]] scalar number_in(const field_view& field, const void* request) noexcept;
+void set_number(const field_view& field, void* request, const scalar& value) noexcept;
 
 /// The views of a sent graph in the order of its roots. \errors `protocol_violation`
 [[nodiscard]] result<std::vector<any_tensor>> roots_of(const definition& d, const run& sent);

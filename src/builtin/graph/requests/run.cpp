@@ -15,6 +15,7 @@ void describe_run(description<Run>& d) {
   d.writes("writes", &run::writes, {}, "views that the graph overwrites").may_repeat();
   d.updates("updates", &run::updates, {}, "views that it reads and writes, or may leave alone")
       .may_repeat();
+  d.value("values", static_cast<std::vector<scalar> Run::*>(&run::values), "values of parameters");
   d.value("stepped", static_cast<bool Run::*>(&run::stepped), "waits for each request");
   d.writes("results", &run::results, {d.size("replies"), run::row_bytes}, "replies of the requests")
       .in_host_memory()
