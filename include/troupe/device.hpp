@@ -12,6 +12,7 @@
 #include <troupe/device/mapped_tensor.hpp>
 #include <troupe/device/request_options.hpp>
 #include <troupe/device/request_tracer.hpp>
+#include <troupe/device/topology.hpp>
 #include <troupe/device/trace_file.hpp>
 #include <troupe/tensor/buffer.hpp>
 #include <troupe/tensor/dtype.hpp>

@@ -363,6 +363,10 @@ void add_system(nb::module_& m) {
            "Several devices of this system as one, each a rank by its place in the list; on the "
            "CPU\n"
            "backend. staging_bytes: memory of each rank through which operations in place pass.")
+      .def(
+          "topology", [](const py_system& s) { return topology_of(s.get().system); },
+          "How the devices made so far reach each other's memory:\n"
+          "{(reader, owner): DeviceLink}, by their numbers.")
       .def_prop_ro("closed", [](const py_system& s) { return s.handle == nullptr; })
       .def("_spawn",
            [](const py_system& s, nb::handle make, nb::handle options) {

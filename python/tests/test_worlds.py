@@ -29,8 +29,8 @@ def test_adds_the_tensors_of_all_devices(world):
 
 def test_writes_what_it_is_given(world):
     x = world.tensors([3], "i32")
-    for one in x:
-        world.devices[x.index(one)].memory.fill(to=one, value=4)
+    for device, one in zip(world.devices, x, strict=True):
+        device.memory.fill(to=one, value=4)
     world.collective.all_reduce(x=x, y=x).result()
     assert x[0].numpy().tolist() == [8, 8, 8]
     assert len(world) == 2
@@ -56,3 +56,15 @@ def test_refuses_with_the_rule(world):
         one = system.device(0, backend="cpu", memory_limit_bytes=64 << 20)
         with pytest.raises(troupe.errors.InvalidArgument, match="a device is in a world once"):
             system.world([one, one])
+
+
+def test_says_how_devices_reach_each_other():
+    with troupe.System() as system:
+        assert system.topology() == {}
+        for i in range(2):
+            system.device(i, backend="cpu", memory_limit_bytes=64 << 20)
+        links = system.topology()
+        assert set(links) == {(0, 1), (1, 0)}
+        assert links[0, 1].through == "shared_memory"
+        assert links[0, 1].native_atomics
+        assert links[1, 0].performance_rank == 0

@@ -23,6 +23,7 @@ from . import arrays as _arrays
 from . import errors as _errors
 from ._core import (
     Device,
+    DeviceLink,
     Future,
     Graph,
     GraphReplies,
@@ -281,6 +282,7 @@ __all__ = [
     "Actor",
     "ActorRef",
     "Device",
+    "DeviceLink",
     "Future",
     "Graph",
     "GraphReplies",

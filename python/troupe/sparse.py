@@ -99,7 +99,7 @@ class SparseMatrix:
         spans = [range(size)[one] for one, size in zip(both, self.shape, strict=True)]
         shape = (len(spans[0]), len(spans[1]))
         room = self._room(self._made_format(), shape, self._stored())
-        first = {"first_row": spans[0].start, "first_column": spans[1].start}
+        first: dict[str, Any] = {"first_row": spans[0].start, "first_column": spans[1].start}
         pair = self.as_("a") | room.as_("b")
         return room.first(self.device.sparse.slice(**pair, **first).result())
 

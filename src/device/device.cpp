@@ -1,4 +1,5 @@
 #include "core/dispatch/deferred_continuations.hpp"
+#include "device/copy/copy_between.hpp"
 #include "device/copy/copy_without_worker.hpp"
 #include "device/copy/staged_copy.hpp"
 #include "device/endpoint.hpp"
@@ -265,7 +266,12 @@ future<void> device::copy(const any_tensor& from, const any_tensor& to) {
         [by_worker](bool copied) { return copied ? make_ready_future() : by_worker(); });
   };
   if (source == target) return send(source, from, to);
-  // Two devices share host memory only.
+  const auto is_on = [](const any_tensor& t, device_endpoint& home) {
+    return t.buffer() && t.buffer()->owner == &home.memory();
+  };
+  if (is_on(from, *source) && is_on(to, *target)) {
+    if (auto copied = copy_between(source, target, from, to)) return *std::move(copied);
+  }
   auto between = allocate_host(from.type(), shape(from.extents()));
   if (!between) return make_failed_future<void>(std::move(between).error());
   return send(source, from, *between).then([send, target, to, between = *between] {

@@ -15,6 +15,7 @@
 namespace troupe {
 
 struct device_description;
+struct device_link;
 
 /// A piece of device memory that the program owns and workers map by its descriptor. It is freed
 /// once it is destroyed and no worker maps it any more.
@@ -73,6 +74,12 @@ class device_source {
   }
   /// \errors `unsupported` if that is unknown
   [[nodiscard]] virtual result<memory_level> level() = 0;
+  /// Fills in how worker processes of this device reach the memory of another device of this
+  /// backend, which may be on the same GPU. Leaves `found` as it is, without access, if they cannot
+  /// map it, or the driver does not say. Creates no context.
+  virtual void describe_link(const device_source& owner, device_link& found) {
+    (void)owner, (void)found;
+  }
 
   /// Sets a function that is called soon after the device has met a fault, of any process, from a
   /// thread of the backend's own. It must not be destroyed by that thread. Nothing: the backend

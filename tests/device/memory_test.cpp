@@ -123,9 +123,10 @@ TEST(ManyTensors, WithoutADescriptorLeftNameWhatIsMissing) {
   const auto refused = gpu.tensor<float>({1 << 20});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, errc::out_of_memory);
-  EXPECT_NE(refused.error().message.find("no file descriptor left"), std::string::npos)
-      << refused.error().message;
-  EXPECT_NE(refused.error().message.find("ulimit -n"), std::string::npos);
+  const auto& cause = refused.error().cause;
+  ASSERT_TRUE(cause) << refused.error().message;
+  EXPECT_NE(cause->message.find("no file descriptor left"), std::string::npos) << cause->message;
+  EXPECT_NE(cause->message.find("ulimit -n"), std::string::npos) << cause->message;
 }
 
 TEST(ManyTensors, FindTheSoftLimitRaisedAndForkedProcessesDoNot) {

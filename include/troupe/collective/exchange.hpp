@@ -40,6 +40,22 @@ struct TROUPE_EXPORT all_to_allv {
   static void describe(description<all_to_allv>& d);
 };
 
+/// Any set of copies between ranks, each an item: the tensor x of one rank to the tensor y of one,
+/// perhaps the same. The other ranks give none. `world::by_rank` makes such lists.
+///
+/// Reads x, writes y, of the same type and extents and any strides. No y shares an element with
+/// another tensor of the request.
+struct TROUPE_EXPORT exchange {
+  static constexpr std::string_view name = "collective.exchange";
+  using reply = void;
+
+  std::vector<any_tensor> x{};
+  std::vector<any_tensor> y{};
+  world_part part{};
+
+  static void describe(description<exchange>& d);
+};
+
 /// Ends when all ranks have begun it: every earlier request of each device that uses the same
 /// tensors as a collective request before it has ended.
 struct TROUPE_EXPORT barrier {

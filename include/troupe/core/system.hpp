@@ -18,6 +18,7 @@ class system_core;
 class device;
 class world;
 struct device_config;
+struct device_topology;
 struct world_config;
 
 /// A message that could not be delivered.
@@ -145,6 +146,10 @@ class TROUPE_EXPORT system {
   [[nodiscard]] troupe::world world(const std::vector<troupe::device>& devices);
   [[nodiscard]] troupe::world world(const std::vector<troupe::device>& devices,
                                     const world_config& config);
+
+  /// How the devices made so far reach each other's memory; include `troupe/device/topology.hpp` to
+  /// use it. Throws `failure`: `device_stopped` after the system has shut down.
+  [[nodiscard]] device_topology topology();
 
   // For the runtime and the test kit.
   explicit system(std::shared_ptr<detail::system_core> core) noexcept;

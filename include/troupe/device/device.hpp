@@ -106,7 +106,7 @@ class TROUPE_EXPORT device {
                     std::as_writable_bytes(elements));
   }
   /// Copies between tensors of equal extents and type. Each may be on this device, in host memory,
-  /// or on another device of the same system (then the copy goes through host memory).
+  /// or on another device of the same system, which is read where it is if that can be mapped.
   /// \errors `shape_mismatch`, `type_mismatch`, `aliasing`; those of a request
   [[nodiscard]] future<void> copy(const any_tensor& from, const any_tensor& to);
   /// The same from and to elements in the program's memory whose type is known at run time only:

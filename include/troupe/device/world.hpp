@@ -85,6 +85,14 @@ class TROUPE_EXPORT world {
   /// The same for an element type known at run time.
   [[nodiscard]] result<std::vector<any_tensor>> allocate(dtype type, const shape& extents) const;
 
+  /// The list that has an item for each of these tensors, which stands at the rank of its device;
+  /// the other ranks have none. For requests in which a tensor of one rank is enough
+  /// (`collective::exchange`, the root's). A tensor of another device is refused when it is sent.
+  [[nodiscard]] std::vector<any_tensor> by_rank(std::initializer_list<any_tensor> some) const {
+    return by_rank(std::span(some.begin(), some.size()));
+  }
+  [[nodiscard]] std::vector<any_tensor> by_rank(std::span<const any_tensor> some) const;
+
   /// Sends a request to all devices. Returns before they are done; the future is ready when it has
   /// ended on all ranks.
   /// \errors those of each part, as of `library_actor::ask`; `foreign_buffer` for a tensor that is

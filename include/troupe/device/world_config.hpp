@@ -9,8 +9,9 @@ namespace troupe {
 /// The settings of a world.
 struct world_config {
   /// Memory of each rank through which operations in place, and short ones, pass. Larger operations
-  /// pass in pieces of a quarter of it. At least 16 KiB.
+  /// pass in pieces of a quarter of it. At least `least_staging`.
   std::int64_t staging_bytes = std::int64_t{16} << 20;
+  static constexpr std::int64_t least_staging = std::int64_t{16} << 10;
 };
 
 /// An operation of a world that has not ended on all ranks.

@@ -7,6 +7,7 @@
 #include "future.hpp"
 #include "tensor.hpp"
 
+#include <troupe/device/topology.hpp>
 #include <troupe/device/world.hpp>
 #include <troupe/request/catalogue.hpp>
 
@@ -117,7 +118,26 @@ nb::object make_world(const system_ref& system, nb::handle devices, std::int64_t
   }
 }
 
+nb::dict topology_of(system& s) {
+  const device_topology all = without_gil([&] { return s.topology(); });
+  nb::dict made;
+  for (const auto& [reader, owner, link] : all.pairs)
+    made[nb::make_tuple(reader, owner)] = nb::cast(link);
+  return made;
+}
+
 void add_world(nb::module_& m) {
+  nb::class_<device_link>(m, "DeviceLink",
+                          "How the workers of one device reach the memory of another.")
+      .def_prop_ro(
+          "through", [](const device_link& self) { return std::string(to_string(self.through)); },
+          "'shared_memory', 'same_gpu', 'nvlink', 'pcie', or 'host': they cannot map it.")
+      .def_ro("performance_rank", &device_link::performance_rank,
+              "The driver's, to compare links of one kind: less is faster.")
+      .def_ro("native_atomics", &device_link::native_atomics)
+      .def("__repr__", [](const device_link& self) {
+        return "DeviceLink(through='" + std::string(to_string(self.through)) + "')";
+      });
   nb::class_<py_world_request>(m, "WorldRequest", "A request of all devices of a world.")
       .def("__call__", &call,
            "Sends it. Lists hold a tensor of each device, in rank order. A list that is written "

@@ -114,6 +114,7 @@ result<std::shared_ptr<local_device>> device_registry::make(std::int32_t ordinal
   if (!made) return made;
   const std::lock_guard among_the_others(mutex_);
   before.core = std::exchange(devices_[ordinal], *made);
+  siblings_->forget(ordinal);
   return made;
 }
 
@@ -145,6 +146,7 @@ result<std::shared_ptr<local_device>> device_registry::make_one(std::int32_t ord
   auto made = local_device::create(ordinal, config, std::move(host_memory), in_use);
   if (!made) return made;
   (*made)->set_ends(ends_);
+  (*made)->set_siblings(siblings_);
   (*made)->journal().deliver_to(std::move(courier));
   (*made)->set_guards(std::make_shared<device_guards>(owner.core()));
   return made;
@@ -163,6 +165,14 @@ bool device_registry::owns(const local_device& one) {
   return found != devices_.end() && found->second.get() == &one;
 }
 
+std::vector<std::shared_ptr<local_device>> device_registry::devices() {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::shared_ptr<local_device>> all;
+  for (const auto& [number, one] : devices_)
+    all.push_back(one);
+  return all;
+}
+
 void device_registry::stop() noexcept {
   std::map<std::int32_t, std::shared_ptr<local_device>> devices;
   std::shared_ptr<event_courier> courier;
@@ -178,6 +188,10 @@ void device_registry::stop() noexcept {
     class device one(core);
     one.drain(std::max(until - std::chrono::steady_clock::now(), std::chrono::nanoseconds::zero()));
     core->supervision().end({.code = errc::device_stopped, .message = "its system has shut down"});
+  }
+  {
+    const std::lock_guard lock(siblings_->mutex);
+    siblings_->pairs.clear();
   }
   devices.clear();
   ends_->await_none(drain_timeout);             // bounded, because one of them may have called this

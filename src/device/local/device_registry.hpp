@@ -10,6 +10,7 @@
 #include <mutex>
 #include <set>
 #include <shared_mutex>
+#include <vector>
 
 namespace troupe {
 
@@ -36,8 +37,12 @@ class device_registry final : public system_service {
   [[nodiscard]] static std::shared_ptr<device_registry> of(system& s);
   /// False for a device of another system, and for one whose number another device has now.
   [[nodiscard]] bool owns(const local_device& one);
+  /// By number.
+  [[nodiscard]] std::vector<std::shared_ptr<local_device>> devices();
   /// Held while a request for several devices is published.
-  [[nodiscard]] const std::shared_ptr<std::mutex>& order() const noexcept { return order_; }
+  [[nodiscard]] const std::shared_ptr<std::mutex>& order() const noexcept {
+    return siblings_->order;
+  }
   void stop() noexcept override;
 
  private:
@@ -57,7 +62,7 @@ class device_registry final : public system_service {
   // Locked before `mutex_`, until a device is registered: exclusively to find a GPU that no other
   // device has, shared otherwise.
   std::shared_mutex choice_;
-  const std::shared_ptr<std::mutex> order_ = std::make_shared<std::mutex>();
+  const std::shared_ptr<sibling_devices> siblings_ = std::make_shared<sibling_devices>();
   const std::shared_ptr<ending_devices> ends_ = std::make_shared<ending_devices>();
 };
 

@@ -7,6 +7,7 @@
 #include "device/local/device_lanes.hpp"
 #include "device/local/ending_devices.hpp"
 #include "device/local/prepared_request.hpp"
+#include "device/local/sibling_devices.hpp"
 #include "device/mailbox/mailbox.hpp"
 #include "device/mailbox/operands.hpp"
 #include "device/mailbox/valid_requests.hpp"
@@ -134,6 +135,9 @@ class local_device final : public device_endpoint, public peer_memory {
 
   /// Sets the counter of its end. Once, before the device is shared.
   void set_ends(std::shared_ptr<ending_devices> ends) { ends_ = std::move(ends); }
+  /// The devices of its system, until that has shut down. Set once, before the device is shared.
+  [[nodiscard]] std::shared_ptr<sibling_devices> siblings() const { return siblings_.lock(); }
+  void set_siblings(const std::shared_ptr<sibling_devices>& all) { siblings_ = all; }
   [[nodiscard]] event_journal& journal() noexcept { return journal_; }
   /// Its place in the tree of actors. Set once, before the device is shared.
   void set_guards(std::shared_ptr<device_guards> guards);
@@ -203,6 +207,7 @@ class local_device final : public device_endpoint, public peer_memory {
   std::unique_ptr<copy_pool> copiers_;
   std::shared_ptr<device_guards> guards_;
   std::shared_ptr<ending_devices> ends_;
+  std::weak_ptr<sibling_devices> siblings_;
   std::shared_ptr<mailbox> requests_;
   os::unique_fd blobs_;  // the blobs of workers: see `wire::blob_memory`
   event_journal journal_{ordinal_};

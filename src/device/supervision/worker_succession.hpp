@@ -70,10 +70,10 @@ class worker_succession {
   [[nodiscard]] int spent(clock::time_point now) { return losses_.spent(now); }
   /// For how long the next worker is not started, if that is planned, or must not serve.
   [[nodiscard]] clock::duration time_to_start(clock::time_point now) const noexcept {
-    return std::max(next_start_ - now, clock::duration::zero());
+    return time_until(next_start_, now);
   }
   [[nodiscard]] clock::duration time_to_serve(clock::time_point now) const noexcept {
-    return std::max(activate_after_ - now, clock::duration::zero());
+    return time_until(activate_after_, now);
   }
   /// The worker in service was lost. `explained`: it costs no budget. \returns false if there must
   /// be no other
@@ -100,6 +100,11 @@ class worker_succession {
   }
 
  private:
+  // The earliest time stands for no plan, and is too far away to be subtracted.
+  [[nodiscard]] static clock::duration time_until(clock::time_point at,
+                                                  clock::time_point now) noexcept {
+    return at > now ? at - now : clock::duration::zero();
+  }
   [[nodiscard]] clock::time_point starting_since() const noexcept;
   [[nodiscard]] bool admit_another(clock::time_point at, loss_history::cost of, bool calm);
   [[nodiscard]] bool has_answered_since_last_loss();

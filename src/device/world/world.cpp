@@ -86,6 +86,19 @@ result<std::vector<any_tensor>> world::allocate(dtype type, const shape& extents
   return all;
 }
 
+std::vector<any_tensor> world::by_rank(std::span<const any_tensor> some) const {
+  const auto& all = core_->devices();
+  std::vector<any_tensor> list(some.size() * all.size());
+  for (std::size_t item = 0; item < some.size(); ++item) {
+    const detail::buffer_ref& buffer = some[item].buffer();
+    const auto home = std::ranges::find_if(
+        all, [&](const auto& one) { return buffer && buffer->owner == &one->memory(); });
+    const auto rank = home == all.end() ? 0 : home - all.begin();
+    list[item * all.size() + static_cast<std::size_t>(rank)] = some[item];
+  }
+  return list;
+}
+
 future<void> world::ask(const request_type& type, void* request, world_part& part,
                         const request_options& options) const {
   promise<void> source(&core_->driver());

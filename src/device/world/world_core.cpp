@@ -19,7 +19,6 @@ namespace {
 
 constexpr std::int64_t staging_slots = 4;
 constexpr std::int64_t slot_alignment = 64;
-constexpr std::int64_t least_staging_bytes = std::int64_t{16} << 10;
 
 error invalid(std::string message) {
   return {.code = errc::invalid_argument, .message = std::move(message)};
@@ -69,9 +68,9 @@ result<std::shared_ptr<world_core>> world_core::create(
                                  devices[i]->ordinal(), again - devices.begin(), i));
     }
   }
-  if (config.staging_bytes < least_staging_bytes) {
+  if (config.staging_bytes < world_config::least_staging) {
     return invalid(fmt::format("world_config::staging_bytes must be at least {}; it is {}",
-                               least_staging_bytes, config.staging_bytes));
+                               world_config::least_staging, config.staging_bytes));
   }
   std::shared_ptr<world_core> made(new world_core(std::move(devices), config, std::move(order)));
   if (auto allocated = made->allocate_words(); !allocated) return std::move(allocated).error();

@@ -14,11 +14,11 @@ const must_cover collective("collective",
                             {
                                 {"all_reduce reduce reduce_scatter", every_type()},
                                 {"broadcast all_gather gather scatter", every_type()},
-                                {"all_to_all all_to_allv", every_type()},
+                                {"all_to_all all_to_allv exchange", every_type()},
                                 {"barrier", {}},
                             },
                             "all_reduce reduce reduce_scatter broadcast all_gather gather scatter "
-                            "all_to_all all_to_allv barrier");
+                            "all_to_all all_to_allv exchange barrier");
 
 }  // namespace
 }  // namespace troupe::conformance

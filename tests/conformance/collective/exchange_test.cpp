@@ -46,6 +46,31 @@ TEST_P(CollectiveExchange, GivesEachRankItsPartOfEveryRank) {
   w_.run(collective::barrier{}, dtype::u8);
 }
 
+// Each rank sends to the next one, transposed, and the first one within itself.
+TEST_P(CollectiveExchange, CopiesWhateverIsNamed) {
+  for (int t = 0; t < dtype_count; ++t) {
+    const auto type = static_cast<dtype>(t);
+    const auto x = w_.random(type, {5, 3});
+    const auto y = w_.random(type, {3, 5});
+    const auto within = w_.random(type, {5, 3});
+    std::vector<any_tensor> from{x[0].transpose()}, to{within[0].transpose()};
+    for (std::size_t r = 0; r < n_; ++r) {
+      from.push_back(x[r].transpose());
+      to.push_back(y[(r + 1) % n_]);
+    }
+    w_.run(collective::exchange{.x = w_.all.by_rank(from), .y = w_.all.by_rank(to)}, type);
+    EXPECT_EQ(w_.bytes_of(within, 0), w_.bytes_of(x, 0));
+    const auto element = static_cast<std::size_t>(size_of(type));
+    for (std::size_t r = 0; r < n_; ++r) {
+      const raw sent = w_.bytes_of(x, r), got = w_.bytes_of(y, (r + 1) % n_);
+      for (std::size_t i = 0; i < 15; ++i) {
+        EXPECT_EQ(part_of(got, (i % 3 * 5 + i / 3) * element, element),
+                  part_of(sent, i * element, element));
+      }
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Ranks, CollectiveExchange, testing::Values(1, 2, 3));
 
 TEST(CollectiveRefusal, NamesTheTensorAndTheRule) {
@@ -96,6 +121,20 @@ TEST(CollectiveRefusal, NamesTheTensorAndTheRule) {
            "counts[1] must be 0");
   w.refuse(collective::all_to_allv{.x = x, .y = y, .counts = {1, 4, 0, 0}}, errc::shape_mismatch,
            "x[0] must have at least 5 elements");
+
+  using collective::exchange;
+  const auto& by_rank = [&](auto... some) { return w.all.by_rank({some...}); };
+  w.refuse(exchange{}, errc::invalid_argument, "x must hold a tensor per rank for each item");
+  w.refuse(exchange{.x = x, .y = by_rank(y[0])}, errc::invalid_argument,
+           "x must hold one tensor for each item; item 0 has 2");
+  w.refuse(exchange{.x = by_rank(x[0], x[1]), .y = by_rank(y[1])}, errc::invalid_argument,
+           "x and y must hold equally many tensors; they hold 4 and 2");
+  w.refuse(exchange{.x = by_rank(x[0]), .y = by_rank(ints[1])}, errc::type_mismatch,
+           "y[1] must have the type of x[0], f32; it has i32");
+  w.refuse(exchange{.x = by_rank(x[0]), .y = by_rank(pair[1])}, errc::shape_mismatch, "y[1] must");
+  w.refuse(exchange{.x = by_rank(x[0], y[1]), .y = by_rank(y[1], y[0])}, errc::aliasing, "y[1]");
+  w.refuse(exchange{.x = by_rank(host), .y = by_rank(y[1])}, errc::foreign_buffer,
+           "is in host memory");
 
   w.all.rank(1).release(y[1]);
   w.refuse(all_reduce{.x = x, .y = y}, errc::stale_buffer, "y is stale");

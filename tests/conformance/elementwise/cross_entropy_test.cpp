@@ -196,9 +196,7 @@ void run_averaged(dtype type, const loss_case& c, bool weighted, bool outside) {
   if (weighted) r.weights = b.weights = weights.view;
   auto& dmean = s.vector(wide, 1);
   const extents none(batch.size(), 0);
-  b.dloss = s.again(dmean, any_tensor::unowned(dmean.view.address(), wide, shape(batch), none,
-                                               dmean.view.space()))
-                .view;
+  b.dloss = s.again(dmean, dmean.view.as_strided(shape(batch), none).value()).view;
   auto& dx = s.tensor(type, c.logits, c.strides);
   if constexpr (of_logits) {
     r.logits = b.logits = x.view;

@@ -140,6 +140,20 @@ TEST(Events, ADeviceThatGivesUpIsReportedOnce) {
   EXPECT_EQ(heard.others(), 0) << "nor as an actor";
 }
 
+TEST(Events, ALossWithoutANextWorkerNamesNoWait) {
+  heard_events heard;
+  {
+    troupe::system system({.log = heard.hook()});
+    device_config config = permissive();
+    config.restarts = {.restarts = 0};
+    device gpu = system.device(0, config);
+    ASSERT_TRUE(gpu.wait_until_ready());
+    kill_worker(gpu);
+    EXPECT_TRUE(eventually([&] { return heard.of(event_kind::lost).size() == 1; }));
+  }
+  EXPECT_EQ(heard.of(event_kind::lost)[0].wait, 0ns);
+}
+
 TEST(Events, PsShowsWhoseWorkerAProcessIsAndWhetherItIsTheStandby) {
   troupe::system system({.log = [](const log_entry&) {}});
   device gpu = system.device(0, permissive());

@@ -114,7 +114,7 @@ TEST_F(OutgoingOperands, RefuseWhatTheRulesSayInTheirOrder) {
   EXPECT_EQ(refusal(t, access::update)->code, errc::frozen_buffer);
   flag(t, buffer_released);
   EXPECT_EQ(refusal(t, access::update)->message, "x is stale: it was released");
-  device_->close();
+  device_->close({.code = errc::device_stopped});
   EXPECT_EQ(refusal(t, access::update)->message, "x is stale: its device has stopped");
   operand_list others;
   const auto another = make_pool(memory_space::device, 9);

@@ -1,5 +1,6 @@
 #include "libraries/collective/cpu/direct.hpp"
 #include "libraries/collective/cpu/items.hpp"
+#include "libraries/memory/cpu/copy.hpp"
 
 #include <troupe/collective/exchange.hpp>
 #include <troupe/plugin/static_registration.hpp>
@@ -38,6 +39,18 @@ result<void> run_all_to_allv(const collective::all_to_allv& r, lane_context& lan
   });
 }
 
+result<void> run_exchange(const collective::exchange& r, lane_context& lane) {
+  return run_direct(r.part, lane, [&] {
+    for_each_item(r.y, r.part, [&](std::size_t first, std::size_t mine) {
+      if (r.y[mine].null()) return;
+      std::size_t from = first;
+      while (r.x[from].null())
+        ++from;
+      copy_elements(r.x[from], r.y[mine]);
+    });
+  });
+}
+
 result<void> run_barrier(const collective::barrier& r, lane_context& lane) {
   return run_direct(r.part, lane, [] {});
 }
@@ -45,6 +58,7 @@ result<void> run_barrier(const collective::barrier& r, lane_context& lane) {
 const plugin_operations exchanges([](operation_table& table) {
   table.add<collective::all_to_all>(run_all_to_all);
   table.add<collective::all_to_allv>(run_all_to_allv);
+  table.add<collective::exchange>(run_exchange);
   table.add<collective::barrier>(run_barrier);
 });
 

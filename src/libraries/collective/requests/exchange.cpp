@@ -83,6 +83,23 @@ void all_to_allv::describe(description<all_to_allv>& d) {
       });
 }
 
+void exchange::describe(description<exchange>& d) {
+  d.about("Copies tensors between ranks, any set of copies: each is an item.");
+  d.reads("x", &exchange::x, {}, "source of each copy, on its rank").optional();
+  d.writes("y", &exchange::y, {}, "destination of each copy, on its rank").optional();
+  d.group("part", &exchange::part);
+  d.rule(
+      "each item has one x and one y, of the same type and extents",
+      +[](argument_checks& check, const exchange& r) {
+        rank_lists lists(check, r.part);
+        lists.one_each("x", r.x)
+            .one_each("y", r.y)
+            .together(r.x, 1, r.y, 1)
+            .same_extents(r.x, r.y)
+            .apart(r.x, r.y, false);
+      });
+}
+
 void barrier::describe(description<barrier>& d) {
   d.about("Ends when all ranks have begun it.");
   d.group("part", &barrier::part);

@@ -27,12 +27,12 @@ std::string_view name_of(reduction op) noexcept {
 
 }  // namespace
 
-const any_tensor& first_of(const std::vector<any_tensor>& all, std::size_t item,
-                           std::size_t ranks) noexcept {
+std::size_t first_of(const std::vector<any_tensor>& all, std::size_t item,
+                     std::size_t ranks) noexcept {
   for (std::size_t k = item * ranks; k < (item + 1) * ranks; ++k) {
-    if (!all[k].null()) return all[k];
+    if (!all[k].null()) return k;
   }
-  return all[item * ranks];
+  return item * ranks;
 }
 
 result<std::vector<tensor_form>> forms_like(const std::vector<any_tensor>& x,
@@ -72,15 +72,33 @@ rank_lists& rank_lists::root(std::int64_t rank) {
   return *this;
 }
 
-rank_lists& rank_lists::list(std::string_view name, const std::vector<any_tensor>& all,
-                             extent_of form, std::int64_t root) {
-  const auto ranks = static_cast<std::size_t>(std::max<std::int64_t>(ranks_, 1));
-  to_.rule(!all.empty() && all.size() % ranks == 0, errc::invalid_argument, [&] {
+rank_lists& rank_lists::whole_items(std::string_view name, const std::vector<any_tensor>& all) {
+  to_.rule(!all.empty() && all.size() % per_item() == 0, errc::invalid_argument, [&] {
     return fmt::format(
         "{} must hold a tensor per rank for each item; it holds {}, and there are {} "
         "ranks",
         name, all.size(), ranks_);
   });
+  return *this;
+}
+
+rank_lists& rank_lists::one_each(std::string_view name, const std::vector<any_tensor>& all) {
+  whole_items(name, all);
+  for (std::size_t k = 0; to_.good() && k < all.size(); k += per_item()) {
+    const auto given = std::ranges::count_if(std::span(all).subspan(k, per_item()),
+                                             [](const any_tensor& t) { return !t.null(); });
+    to_.rule(given == 1, errc::invalid_argument, [&] {
+      return fmt::format("{} must hold one tensor for each item; item {} has {}", name,
+                         k / per_item(), given);
+    });
+  }
+  return *this;
+}
+
+rank_lists& rank_lists::list(std::string_view name, const std::vector<any_tensor>& all,
+                             extent_of form, std::int64_t root) {
+  const std::size_t ranks = per_item();
+  whole_items(name, all);
   for (std::size_t k = 0; to_.good() && k < all.size(); ++k) {
     const any_tensor& t = all[k];
     const bool is_wanted = root == everywhere || static_cast<std::int64_t>(k % ranks) == root;
@@ -90,7 +108,7 @@ rank_lists& rank_lists::list(std::string_view name, const std::vector<any_tensor
                                      at(name, k), root);
     });
     if (!to_.good() || t.null()) continue;
-    const any_tensor& first = first_of(all, k / ranks, ranks);
+    const any_tensor& first = all[first_of(all, k / ranks, ranks)];
     to_.rule(t.type() == first.type(), errc::type_mismatch, [&] {
       return fmt::format("{} must have the type of the other ranks, {}; it has {}", at(name, k),
                          to_string(first.type()), to_string(t.type()));
@@ -119,21 +137,21 @@ rank_lists& rank_lists::together(const std::vector<any_tensor>& x, std::int64_t 
     return fmt::format("x and y must hold equally many tensors; they hold {} and {}", x.size(),
                        y.size());
   });
-  const auto ranks = static_cast<std::size_t>(std::max<std::int64_t>(ranks_, 1));
+  const std::size_t ranks = per_item();
   for (std::size_t item = 0; to_.good() && item < x.size() / ranks; ++item) {
-    const any_tensor& a = first_of(x, item, ranks);
-    const any_tensor& b = first_of(y, item, ranks);
+    const std::size_t from = first_of(x, item, ranks), to = first_of(y, item, ranks);
+    const any_tensor &a = x[from], &b = y[to];
     to_.rule(a.type() == b.type(), errc::type_mismatch, [&] {
-      return fmt::format("{} must have the type of {}, {}; it has {}", at("y", item * ranks),
-                         at("x", item * ranks), to_string(a.type()), to_string(b.type()));
+      return fmt::format("{} must have the type of {}, {}; it has {}", at("y", to), at("x", from),
+                         to_string(a.type()), to_string(b.type()));
     });
     to_.rule(a.count() * x_times == b.count() * y_times, errc::shape_mismatch, [&] {
       return fmt::format(
           "{} must have {} elements, because {} is {} and there are {} ranks; it is {}",
-          at("y", item * ranks),
+          at("y", to),
           y_times > 1 ? fmt::format("1/{} as many", y_times)
                       : fmt::format("{}", a.count() * x_times),
-          at("x", item * ranks), a.to_string(), ranks_, b.to_string());
+          at("x", from), a.to_string(), ranks_, b.to_string());
     });
   }
   return *this;
@@ -141,13 +159,13 @@ rank_lists& rank_lists::together(const std::vector<any_tensor>& x, std::int64_t 
 
 rank_lists& rank_lists::same_extents(const std::vector<any_tensor>& x,
                                      const std::vector<any_tensor>& y) {
-  const auto ranks = static_cast<std::size_t>(std::max<std::int64_t>(ranks_, 1));
+  const std::size_t ranks = per_item();
   for (std::size_t item = 0; to_.good() && item < x.size() / ranks; ++item) {
-    const any_tensor& a = first_of(x, item, ranks);
-    const any_tensor& b = first_of(y, item, ranks);
+    const std::size_t from = first_of(x, item, ranks), to = first_of(y, item, ranks);
+    const any_tensor &a = x[from], &b = y[to];
     to_.rule(std::ranges::equal(a.extents(), b.extents()), errc::shape_mismatch, [&] {
-      return fmt::format("{} must have the extents of {}, {}; it is {}", at("y", item * ranks),
-                         at("x", item * ranks), a.to_string(), b.to_string());
+      return fmt::format("{} must have the extents of {}, {}; it is {}", at("y", to), at("x", from),
+                         a.to_string(), b.to_string());
     });
   }
   return *this;
@@ -155,14 +173,14 @@ rank_lists& rank_lists::same_extents(const std::vector<any_tensor>& x,
 
 rank_lists& rank_lists::as_x(const std::vector<any_tensor>& x, const std::vector<any_tensor>& y) {
   same_extents(x, y);
-  const auto ranks = static_cast<std::size_t>(std::max<std::int64_t>(ranks_, 1));
+  const std::size_t ranks = per_item();
   for (std::size_t item = 0; to_.good() && item < x.size() / ranks; ++item) {
-    const any_tensor& a = first_of(x, item, ranks);
-    const any_tensor& b = first_of(y, item, ranks);
+    const std::size_t from = first_of(x, item, ranks), to = first_of(y, item, ranks);
+    const any_tensor &a = x[from], &b = y[to];
     const bool fits = a.count() <= 1 || std::ranges::equal(a.strides(), b.strides());
     to_.rule(fits, errc::layout_unsupported, [&] {
-      return fmt::format("{} must have the strides of {}, {}; it is {}", at("y", item * ranks),
-                         at("x", item * ranks), a.to_string(), b.to_string());
+      return fmt::format("{} must have the strides of {}, {}; it is {}", at("y", to), at("x", from),
+                         a.to_string(), b.to_string());
     });
   }
   return *this;
@@ -190,7 +208,7 @@ rank_lists& rank_lists::each(std::string_view name, const std::vector<any_tensor
 // Tensors of different ranks are on different devices.
 rank_lists& rank_lists::apart(const std::vector<any_tensor>& x, const std::vector<any_tensor>& y,
                               bool may_be) {
-  const auto ranks = static_cast<std::size_t>(std::max<std::int64_t>(ranks_, 1));
+  const std::size_t ranks = per_item();
   for (std::size_t k = 0; to_.good() && k < y.size(); ++k) {
     if (y[k].null()) continue;
     const std::string name = at("y", k);

@@ -35,6 +35,8 @@ class rank_lists {
   rank_lists& as_x(const std::vector<any_tensor>& x, const std::vector<any_tensor>& y);
   /// One packed tensor for each rank, of any extents, all of one type.
   rank_lists& each(std::string_view name, const std::vector<any_tensor>& all);
+  /// One tensor for each item, on any rank.
+  rank_lists& one_each(std::string_view name, const std::vector<any_tensor>& all);
   /// No y shares an element with any x or other y; where `may_be`, it may be the x of its rank and
   /// item.
   rank_lists& apart(const std::vector<any_tensor>& x, const std::vector<any_tensor>& y,
@@ -47,6 +49,10 @@ class rank_lists {
   static constexpr std::int64_t everywhere = -1;
 
  private:
+  rank_lists& whole_items(std::string_view name, const std::vector<any_tensor>& all);
+  [[nodiscard]] std::size_t per_item() const noexcept {
+    return static_cast<std::size_t>(ranks_ > 0 ? ranks_ : 1);
+  }
   [[nodiscard]] static std::string at(std::string_view name, std::size_t k);
 
   argument_checks& to_;
@@ -59,8 +65,8 @@ class rank_lists {
     const std::vector<any_tensor>& x, const world_part& part, std::int64_t times = 1,
     std::int64_t by = 1, std::int64_t root = rank_lists::everywhere);
 
-/// The tensor of an item that stands for those of all ranks: the first that is given.
-[[nodiscard]] const any_tensor& first_of(const std::vector<any_tensor>& all, std::size_t item,
-                                         std::size_t ranks) noexcept;
+/// The place of the tensor of an item that stands for those of all ranks: the first that is given.
+[[nodiscard]] std::size_t first_of(const std::vector<any_tensor>& all, std::size_t item,
+                                   std::size_t ranks) noexcept;
 
 }  // namespace troupe::collective
