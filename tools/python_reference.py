@@ -35,6 +35,7 @@ SECTIONS = {
     "Parts of a network": ("dnn", []),
     "Sparse matrices": ("sparse", []),
     "Keys and values of attention": ("_core", ["KvCache", "KvStep"]),
+    "Graphs": ("_core", ["Graph", "GraphReplies"]),
     "Profile": ("_core", ["Profile"]),
     "Timer": ("_core", ["Timer"]),
 }
@@ -46,6 +47,8 @@ WRITTEN_IN = {
     "Device.bind": "binding.bind",
     "Device.unbind": "binding.unbind",
     "Device.map": "elementwise.requests.map",
+    "Device.record": "methods.graphs.record",
+    "Device.run": "methods.graphs.run",
     "Device.rows": "elementwise.requests.rows",
     "Device.reduce": "elementwise.requests.reduce",
     "Device.einsum": "einsum.einsum",

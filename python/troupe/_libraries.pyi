@@ -931,6 +931,13 @@ class Collective(Library):
         root: int = ...,
     ) -> Future[list[Tensor]]:
         """Copies the tensor of one rank to all ranks: y[r] = x[root]."""
+    def exchange(
+        self,
+        *,
+        x: Sequence[TensorLike | None] | None = ...,
+        y: Sequence[TensorLike | None] | None = ...,
+    ) -> Future[list[Tensor]]:
+        """Copies tensors between ranks, any set of copies: each is an item."""
     def gather(
         self,
         x: Sequence[TensorLike | None],

@@ -152,6 +152,18 @@ TEST_F(GraphRefusal, OfMoreThan65536Requests) {
   expect(*rec.failure(), errc::size_overflow, "at most 65536 requests");
 }
 
+TEST_F(GraphRefusal, OfMoreTensorsThanTheMailboxHolds) {
+  device_config c = config();
+  c.mailbox_bytes = 8192;
+  device small = system_.device(1, c);
+  const any_tensor all = small.tensor<std::int64_t>({300}).value();
+  graph_recorder rec = small.record("wide");
+  for (std::int64_t i = 0; i < 300; ++i)
+    rec.add(add{.x = all.slice(0, i, i + 1).value()});
+  expect(small.run(std::move(rec).finish().value()).get_result().error(), errc::size_overflow,
+         "device_config::mailbox_bytes is 8192");
+}
+
 TEST_F(GraphRefusal, AtARunNamesTheRequestAndItsField) {
   const auto y = gpu_.allocate(dtype::i64, {2}, initial::zero, placement::own).value();
   const auto g = recorded([&](graph_recorder& rec) {

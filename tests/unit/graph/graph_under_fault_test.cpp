@@ -106,6 +106,43 @@ TEST_F(GraphUnderFault, RunsAgainWhenItsWorkerIsKilled) {
   EXPECT_EQ(gpu_.statistics().replayed, 5U);
 }
 
+// Killed at any moment, with runs in flight: each is answered once, and right.
+TEST_F(GraphUnderFault, AnswersEveryRunWhileItsWorkersAreKilled) {
+  auto z = gpu_.host_tensor<std::int64_t>({2}).value();
+  const request_graph g = recorded([&](graph_recorder& rec) {
+                            rec.add(scale{.x = x_, .y = y_, .factor = 5});
+                            for (int i = 0; i < 50; ++i)
+                              rec.add(add{.x = y_, .value = 1});
+                            rec.add(scale{.x = y_, .y = z, .factor = 2});
+                          }).value();
+  std::atomic<bool> over{false};
+  std::thread killer([&] {
+    for (int kills = 0; kills < 10; ++kills) {
+      std::this_thread::sleep_for(3ms + kills * 100us);
+      if (const auto worker = gpu_.worker_pid()) ::kill(*worker, SIGKILL);
+    }
+    over = true;
+  });
+  int answered = 0;
+  for (int i = 0; !over || i < 100; ++i) {
+    std::vector<future<graph_replies>> runs;
+    for (int n = 0; n < 8; ++n)
+      runs.push_back(gpu_.run(g));
+    for (auto& one : runs) {
+      auto outcome = one.get_result();
+      ++answered;
+      // Aborted is one that was running at four kills.
+      EXPECT_TRUE(outcome || outcome.error().code == errc::aborted) << text(outcome);
+    }
+  }
+  killer.join();
+  ASSERT_EQ(text(run(g)), "done");
+  EXPECT_EQ(z[0], 110);
+  EXPECT_EQ(z[1], 120);
+  EXPECT_EQ(gpu_.statistics().in_flight, 0U);
+  EXPECT_GT(answered, 100);
+}
+
 TEST_F(GraphUnderFault, IsNotRunAgainIfItUpdatesWhatWasThereBefore) {
   auto flag = gpu_.host_tensor<std::uint32_t>({1}).value();
   auto z = gpu_.host_tensor<std::int64_t>({2}).value();
