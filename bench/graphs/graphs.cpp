@@ -101,6 +101,7 @@ void compare(report& out, const device& gpu, const std::string& what,
 void sending(report& out, device& gpu, std::int64_t tensors, double limit) {
   const auto all = gpu.tensor<float>({tensors, 64}, initial::zero).value();
   std::vector<blas::scal> requests;
+  requests.reserve(static_cast<std::size_t>(tensors));
   for (std::int64_t i = 0; i < tensors; ++i)
     requests.push_back({.x = all.slice(0, i, i + 1).value().reshape({64}).value()});
   const request_graph g = graph_of(gpu, requests);

@@ -97,6 +97,7 @@ std::string request_graph::dot() const {
 std::string request_graph::json() const {
   const auto bodies = body_of_nodes(graph_->what);
   std::vector<std::string> nodes;
+  nodes.reserve(size());
   for (std::uint64_t i = 0; i < size(); ++i)
     nodes.push_back(fmt::format(R"({{"number": {}, "body": {}, "request": {}}})", i, bodies[i],
                                 quoted(graph_->text_at(i))));

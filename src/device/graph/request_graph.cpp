@@ -187,6 +187,7 @@ const std::string& request_graph::name() const noexcept { return graph_->name; }
 std::size_t request_graph::size() const noexcept { return graph_->what.nodes.size(); }
 std::vector<std::string> request_graph::requests() const {
   std::vector<std::string> all;
+  all.reserve(size());
   for (std::uint64_t i = 0; i < size(); ++i)
     all.push_back(graph_->text_at(i));
   return all;

@@ -53,7 +53,7 @@ TEST_F(GraphRefusal, OfFaultsAndOfLibrariesThatTheDeviceLacks) {
   c.fault_injection = false;
   c.libraries = {"graphs"};
   device other = system_.device(2, c);
-  const auto why = [&](auto request) {
+  const auto why = [&](const auto& request) {
     graph_recorder rec = other.record("step");
     rec.add(request);
     return std::move(rec).finish().error();
@@ -76,6 +76,7 @@ TEST_F(GraphRefusal, OfRecordersThatAreUsedWrongly) {
   graph_recorder twice = gpu_.record("twice");
   twice.add(add{.x = x_});
   ASSERT_TRUE(std::move(twice).finish());
+  // NOLINTNEXTLINE(bugprone-use-after-move): that is the test.
   twice.add(add{.x = x_});
   expect(*twice.failure(), errc::invalid_argument, "it has been finished");
   expect(refused([&](graph_recorder& r) { r.end(); }), errc::invalid_argument, "no body to end");

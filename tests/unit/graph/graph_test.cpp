@@ -14,7 +14,7 @@ class Graph : public graph_fixture {};
 
 TEST_F(Graph, OfTwoProductsGivesTheBitsOfTheSameRequests) {
   std::mt19937 random(1);
-  std::vector<float> values(64 * 64);
+  std::vector<float> values(std::size_t{64} * 64);
   const auto matrix = [&] {
     for (float& v : values)
       v = std::uniform_real_distribution<float>(-1, 1)(random);
@@ -316,7 +316,7 @@ TEST_F(Graph, OfRandomRequestsGivesTheContentOfTheSameRequests) {
       const std::int64_t value = below(9) - 4;
       if (below(2) == 0) {
         rec.add(add{.x = view(in_graph, from, n, step), .value = value});
-        sends.push_back(
+        sends.emplace_back(
             [=, this] { (void)gpu_.tell(add{.x = view(eager, from, n, step), .value = value}); });
       } else {
         const bool back = below(2) == 0;
@@ -326,7 +326,7 @@ TEST_F(Graph, OfRandomRequestsGivesTheContentOfTheSameRequests) {
                        .factor = value};
         };
         rec.add(one(in_graph));
-        sends.push_back([=, this] { (void)gpu_.tell(one(eager)); });
+        sends.emplace_back([=, this] { (void)gpu_.tell(one(eager)); });
       }
     }
     rec.parameter("all", in_graph);

@@ -126,6 +126,7 @@ TEST_F(GraphUnderFault, AnswersEveryRunWhileItsWorkersAreKilled) {
   int answered = 0;
   for (int i = 0; !over || i < 100; ++i) {
     std::vector<future<graph_replies>> runs;
+    runs.reserve(8);
     for (int n = 0; n < 8; ++n)
       runs.push_back(gpu_.run(g));
     for (auto& one : runs) {
