@@ -60,6 +60,7 @@ FLOORS = {
     "endpoint": set(),
     "copy": {"endpoint"},
     "mapping": {"endpoint"},
+    "graph": {"endpoint", "mailbox"},
     "local": {"supervision", "completion", "mailbox", "selection", "copy", "endpoint"},
     "world": {"local", "supervision", "completion", "mailbox", "selection", "copy", "endpoint"},
     "device": {"copy", "endpoint", "selection"},

@@ -38,6 +38,7 @@ SECTIONS = {
     "Several devices": ("_core", ["DeviceGroup", "ShardMap", "GradientBuckets", "replicate"]),
     "Actors on several devices": ("parallel", []),
     "Keys and values of attention": ("_core", ["KvCache", "KvStep"]),
+    "Graphs": ("_core", ["Graph", "GraphReplies"]),
     "Profile": ("_core", ["Profile"]),
     "Timer": ("_core", ["Timer"]),
 }
@@ -49,6 +50,8 @@ WRITTEN_IN = {
     "Device.bind": "binding.bind",
     "Device.unbind": "binding.unbind",
     "Device.map": "elementwise.requests.map",
+    "Device.record": "methods.graphs.record",
+    "Device.run": "methods.graphs.run",
     "Device.rows": "elementwise.requests.rows",
     "Device.reduce": "elementwise.requests.reduce",
     "Device.einsum": "einsum.einsum",

@@ -2,6 +2,7 @@
 
 #include <troupe/core/future.hpp>
 #include <troupe/device/mapped_tensor.hpp>
+#include <troupe/device/request_graph.hpp>
 #include <troupe/request/any_request.hpp>
 
 #include <nanobind/nanobind.h>
@@ -41,7 +42,8 @@ class carried_object {
 };
 
 /// The answer of any C++ future of the binding.
-using answer = std::variant<std::monostate, error, any_reply, mapped_tensor, carried_object>;
+using answer =
+    std::variant<std::monostate, error, any_reply, mapped_tensor, carried_object, graph_replies>;
 
 class listener;
 

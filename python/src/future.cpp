@@ -81,6 +81,9 @@ nb::object object_of(answer a, nb::object otherwise) {
     return nb::cast(py_mapped_tensor(std::move(*mapped), *nb::inst_ptr<py_tensor>(otherwise)));
   }
   if (auto* const object = std::get_if<carried_object>(&a)) return object->take();
+  if (auto* const replies = std::get_if<graph_replies>(&a)) {
+    return object_of_replies(std::move(*replies));
+  }
   return otherwise;
 }
 

@@ -84,6 +84,8 @@ class py_future {
   /// Precondition: done.
   void raise_refusal();
 
+  /// The request in the graph that it was recorded in, if it was.
+  [[nodiscard]] reply_in_graph<any_reply> recorded() const noexcept { return sent_.recorded; }
   [[nodiscard]] pending_answer& pending() const noexcept { return *pending_; }
 
   /// The tensor that it stands for, which it keeps. Throws TypeError if it has none, or no single

@@ -27,4 +27,5 @@ NB_MODULE(_core, m) {
   add_fork_server(m);
   add_profile(m);
   add_matrix_market(m);
+  add_graph(m);
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <troupe/device/request_graph.hpp>
 #include <troupe/request/any_request.hpp>
 #include <troupe/request/fields.hpp>
 
@@ -14,5 +15,7 @@ namespace nb = nanobind;
 [[nodiscard]] nb::object object_of_value(const field_view& field, const void* of);
 /// A number, or for a described reply an object with its fields as attributes.
 [[nodiscard]] nb::object object_of_reply(const any_reply& reply);
+/// graph/graph.cpp
+[[nodiscard]] nb::object object_of_replies(graph_replies replies);
 
 }  // namespace troupe::python

@@ -25,6 +25,8 @@ from ._core import (
     Device,
     DeviceLink,
     Future,
+    Graph,
+    GraphReplies,
     KvCache,
     KvStep,
     Library,
@@ -160,6 +162,21 @@ def _compute(self: Device, *args: _Any, **kwargs: _Any) -> _Any:
     return compute(self, *args, **kwargs)
 
 
+def _record(self: Device, name: str) -> Graph:
+    """Records this thread's requests to this device instead of sending them: see troupe.Graph."""
+    from .methods.graphs import record
+
+    return record(self, name)
+
+
+def _run(self: Device, graph: Graph, **kwargs: _Any) -> Future[GraphReplies]:
+    """Sends the requests of a graph as one request."""
+    from .methods.graphs import run
+
+    Device.run = run  # type: ignore[method-assign]
+    return run(self, graph, **kwargs)
+
+
 def _kv_cache(self: Device, **kwargs: _Any) -> KvCache:
     from .kv_cache import make
 
@@ -234,6 +251,8 @@ for _owner, _name, _function in (
     (Device, "einsum", _einsum),
     (Device, "compute", _compute),
     (Device, "kv_cache", _kv_cache),
+    (Device, "record", _record),
+    (Device, "run", _run),
     (KvStep, "attend", _attend),
     (KvStep, "__enter__", _enter_step),
     (KvStep, "__exit__", _leave_step),
@@ -265,6 +284,8 @@ __all__ = [
     "Device",
     "DeviceLink",
     "Future",
+    "Graph",
+    "GraphReplies",
     "KvCache",
     "KvStep",
     "Library",

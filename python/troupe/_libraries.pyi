@@ -2130,6 +2130,42 @@ class Fft(Library):
     ) -> Future[Tensor]:
         """Transforms real numbers along the last `rank` dimensions, forward."""
 
+class Graph(Library):
+    def run(
+        self,
+        definition: TensorLike,
+        reads: Sequence[TensorLike],
+        writes: Sequence[TensorLike],
+        updates: Sequence[TensorLike],
+        *,
+        label: str = ...,
+        digest: Sequence[int] = ...,
+        values: Sequence[complex] = ...,
+        stepped: bool = ...,
+        results: TensorLike | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Any]:
+        """Runs a recorded list of requests as one."""
+    def run_conditional(
+        self,
+        definition: TensorLike,
+        reads: Sequence[TensorLike],
+        writes: Sequence[TensorLike],
+        updates: Sequence[TensorLike],
+        *,
+        label: str = ...,
+        digest: Sequence[int] = ...,
+        values: Sequence[complex] = ...,
+        stepped: bool = ...,
+        results: TensorLike | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Any]:
+        """Runs a recorded list of requests as one, and waits for some of them."""
+
 class Jit(Library):
     def attributes(
         self,
@@ -3482,6 +3518,8 @@ class Libraries:
     def fault(self) -> Fault: ...
     @property
     def fft(self) -> Fft: ...
+    @property
+    def graph(self) -> Graph: ...
     @property
     def jit(self) -> Jit: ...
     @property

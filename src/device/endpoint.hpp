@@ -62,6 +62,8 @@ class device_endpoint {
   virtual result<sent_request> send(const request_type& type, const void* request,
                                     const request_options& options, detail::completion&& done,
                                     manner how) = 0;
+  /// The reason why the device takes no requests of this type; none if it does.
+  [[nodiscard]] virtual std::optional<error> refusal_of(const request_type& type) const = 0;
   /// The request sees all stores made before this call. Each request that was sent closed is opened
   /// once, even if it was answered early; none is opened after the device has gone.
   virtual void open(std::uint16_t slot) noexcept = 0;

@@ -20,7 +20,7 @@
 namespace troupe::wire {
 
 /// Raised with every change of anything in this folder.
-inline constexpr std::uint32_t protocol_version = 20;
+inline constexpr std::uint32_t protocol_version = 21;
 inline constexpr std::uint64_t magic = 0x54'52'4f'55'50'45'30'31u;  // "TROUPE01"
 
 inline constexpr int max_lanes = 32;
@@ -198,6 +198,9 @@ inline constexpr std::uint64_t doorbell_sets = 4;
 /// `calls` is one more than the ticket of the request whose executor is running, or 0: on a queue
 /// that need not be the request that has begun, but it can end the process all the same.
 ///
+/// `part` is the number of the request within a list of requests (`graph::run`) whose executor is
+/// running, from 1, or 0: a lost worker shows which one it was.
+///
 /// Each is written by one thread at a time, the owner of the lane. Counts never decrease. All but
 /// `completed` are relaxed: while the worker runs, they are as old as the mark that was read before
 /// (acquire) or newer. After its end all its stores are visible, in any order, because it was
@@ -211,6 +214,7 @@ struct alignas(cache_line) lane_mark {
   alignas(cache_line) std::atomic<std::uint64_t> started{0};
   std::atomic<std::uint64_t> unmarked{0};
   std::atomic<std::uint64_t> calls{0};
+  std::atomic<std::uint64_t> part{0};
 };
 inline constexpr std::uint64_t queue_depth = 64;
 

@@ -184,6 +184,14 @@ class TROUPE_EXPORT device {
                                       const request_options& options = {}) const;
   result<void> tell(const any_request& r, const request_options& options = {}) const;
 
+  /// Records requests (troupe/graph.hpp); sends those of a graph as one, see `request_graph`.
+  [[nodiscard]] class graph_recorder record(std::string_view name) const;
+  [[nodiscard]] future<class graph_replies> run(const class request_graph& graph,
+                                                const request_options& options = {}) const;
+  [[nodiscard]] future<graph_replies> run(const request_graph& graph,
+                                          const std::vector<struct graph_argument>& arguments,
+                                          const request_options& options = {}) const;
+
   // State and lifetime. All queries answer at once, whatever the device is doing.
 
   [[nodiscard]] std::int32_t ordinal() const noexcept;

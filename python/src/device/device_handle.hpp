@@ -1,5 +1,6 @@
 #pragma once
 
+#include "graph/recording.hpp"
 #include "sending/sending.hpp"
 
 #include <troupe/core/system.hpp>
@@ -84,8 +85,9 @@ struct device_handle {
   std::shared_ptr<sending_queue> queue;
 
   /// The device, for a request that comes after all requests queued so far. Needs the GIL, which it
-  /// may release.
+  /// may release. Throws the Python exception while this thread records: it cannot be recorded.
   [[nodiscard]] troupe::device& in_order() {
+    recording::expect_none(device);
     queue->flush();
     return device;
   }

@@ -2,6 +2,7 @@
 
 #include "binding.hpp"
 #include "device/device_handle.hpp"
+#include "graph/recording.hpp"
 #include "sending/unretrieved.hpp"
 
 #include <troupe/device/unsent.hpp>
@@ -122,11 +123,14 @@ bool sent_handle::cancel_and_wait() const {
 }
 
 bool goes_to_queue(const device_handle& device, const library_actor& actor) {
-  return !device.queue->is_empty() || (actor.would_wait() && in_event_loop());
+  return recording::on(device.device) != nullptr || !device.queue->is_empty() ||
+         (actor.would_wait() && in_event_loop());
 }
 
 sent_request send(const device_handle& device, const library_actor& actor, any_request request,
                   const request_options& options) {
+  if (recording* const here = recording::on(device.device)) [[unlikely]]
+    return here->add(request, options);
   // Validate first: an invalid request is refused at once.
   if (goes_to_queue(device, actor) && request.type().validate(request.data())) [[unlikely]] {
     auto queued =

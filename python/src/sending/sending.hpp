@@ -3,6 +3,7 @@
 #include <troupe/core/future.hpp>
 #include <troupe/device/device.hpp>
 #include <troupe/device/library_actor.hpp>
+#include <troupe/device/request_graph.hpp>
 #include <troupe/request/any_request.hpp>
 
 #include <atomic>
@@ -73,6 +74,8 @@ class sent_handle {
   [[nodiscard]] bool cancel_and_wait() const;
 
   request_handle sent{};
+  /// The request in the graph that it was recorded in, if it was.
+  reply_in_graph<any_reply> recorded{};
 
  private:
   std::shared_ptr<queued_request> queued_;
@@ -83,10 +86,11 @@ struct sent_request {
   sent_handle handle;
 };
 
-/// True where a request is not sent by this thread, but waits in the queue. With the GIL.
+/// True where a request is not sent by this thread, but waits in the queue or is recorded. With the
+/// GIL.
 [[nodiscard]] bool goes_to_queue(const device_handle& device, const library_actor& actor);
 
-/// Sends a request. With the GIL, which it releases.
+/// Sends a request, or records it (`recording`). With the GIL, which it releases.
 [[nodiscard]] sent_request send(const device_handle& device, const library_actor& actor,
                                 any_request request, const request_options& options);
 

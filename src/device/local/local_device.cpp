@@ -1,6 +1,7 @@
 #include "device/local/local_device.hpp"
 
 #include "base/spin_wait.hpp"
+#include "builtin/graph/requests/definition.hpp"
 #include "core/dispatch/deferred_continuations.hpp"
 #include "os/event.hpp"
 #include "os/limits.hpp"
@@ -268,6 +269,12 @@ bool local_device::keeps_outputs(std::uint16_t slot, errc code) const {
   return keeps;
 }
 
+std::string local_device::request_text(const request_type& type, const void* request,
+                                       std::uint64_t part) {
+  if (!graph::is_run(type)) return print(type, request);
+  return graph::text_of(*static_cast<const graph::run*>(request), part);
+}
+
 // With the role.
 void local_device::complete_error(std::uint16_t slot, error& failure) {
   const record& r = completions_->at(slot);
@@ -285,7 +292,8 @@ void local_device::complete_error(std::uint16_t slot, error& failure) {
   if (!failure.request.empty()) return;
   // Failures are rare and requests are many: the text is decoded from the sent bytes only now.
   with_request(slot, [&](const void* request) {
-    failure.request = request != nullptr ? print(*r.type, request) : std::string(r.type->name);
+    failure.request = request != nullptr ? request_text(*r.type, request, r.losses.part)
+                                         : std::string(r.type->name);
   });
 }
 

@@ -45,6 +45,7 @@ class local_device final : public device_endpoint, public peer_memory {
 
   result<sent_request> send(const request_type& type, const void* request,
                             const request_options& options, completion&& done, manner how) override;
+  [[nodiscard]] std::optional<error> refusal_of(const request_type& type) const override;
   void open(std::uint16_t slot) noexcept override { requests_->open(slot); }
   /// The first phase of sending the part of a request for several devices: everything that can
   /// refuse it. It is prepared on all of them before it is published on any. `number` is that of
@@ -191,6 +192,7 @@ class local_device final : public device_endpoint, public peer_memory {
                                   const void* request, const request_options& options, manner how);
   [[nodiscard]] std::optional<error> not_taken(const request_type& type,
                                                const request_options& options) const;
+  [[nodiscard]] std::optional<error> not_enabled(const request_type& type) const;
   [[nodiscard]] result<void> write(prepared_request& made, const request_type& type,
                                    const void* request, deadline until, if_full full);
   [[nodiscard]] result<std::size_t> encode_after_others(record& r, const request_type& type,
@@ -217,6 +219,9 @@ class local_device final : public device_endpoint, public peer_memory {
   void complete_error(std::uint16_t slot, error& failure);
   void reach_slab(const detail::buffer& of, wire::pool_number pool, bool writable);
   void forget_slab(const memory_pool& peer, const slab_place& removed);
+  /// A request for errors; `part` of `graph::text_of`.
+  [[nodiscard]] static std::string request_text(const request_type& type, const void* request,
+                                                std::uint64_t part);
   [[nodiscard]] bool keeps_outputs(std::uint16_t slot, errc code) const;
 
   const std::int32_t ordinal_;

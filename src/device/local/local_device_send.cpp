@@ -83,7 +83,7 @@ void local_device::note_refusal(prepared_request& made, const request_type& type
   if (made.device_ != nullptr) made.drop();
   why.device = ordinal_;
   why.generation = supervisor_->generation();
-  if (why.request.empty()) why.request = print(type, request);
+  if (why.request.empty()) why.request = request_text(type, request, 0);
   refused_.fetch_add(1, std::memory_order_relaxed);
 }
 
@@ -148,15 +148,9 @@ void local_device::note_rare(prepared_request& made, const request_type& type,
     return supervisor_->stop_reason();
   if (completions_->is_copy()) [[unlikely]]
     return reactor::copy_error();
-  if (!config_.fault_injection && type.name.starts_with("fault.")) [[unlikely]] {
-    return error{.code = errc::unsupported,
-                 .message = "the device was made without fault_injection"};
-  }
-  if (!config_.libraries.empty() && type.library() != "lane" && type.library() != "fault" &&
-      std::ranges::find(config_.libraries, type.library()) == config_.libraries.end()) {
-    return error{
-        .code = errc::library_missing,
-        .message = fmt::format("library {} is not enabled on this device", type.library())};
+  if ((!config_.fault_injection && type.name.starts_with("fault.")) || !config_.libraries.empty())
+      [[unlikely]] {
+    if (auto why = not_enabled(type)) return why;
   }
   if (options.run_limit && *options.run_limit <= std::chrono::nanoseconds::zero()) [[unlikely]] {
     return error{.code = errc::invalid_argument,
@@ -164,6 +158,27 @@ void local_device::note_rare(prepared_request& made, const request_type& type,
                                         options.run_limit->count())};
   }
   return std::nullopt;
+}
+
+// Apart, so that it is no part of the way of a request.
+[[gnu::noinline]] std::optional<error> local_device::not_enabled(const request_type& type) const {
+  const std::string_view library = type.library();
+  if (!config_.fault_injection && library == "fault") {
+    return error{.code = errc::unsupported,
+                 .message = "the device was made without fault_injection"};
+  }
+  constexpr std::string_view always[] = {"fault", "graph", "lane"};
+  if (config_.libraries.empty() || std::ranges::find(always, library) != std::end(always) ||
+      std::ranges::find(config_.libraries, library) != config_.libraries.end()) {
+    return std::nullopt;
+  }
+  return error{.code = errc::library_missing,
+               .message = fmt::format("library {} is not enabled on this device", library)};
+}
+
+std::optional<error> local_device::refusal_of(const request_type& type) const {
+  if (supervisor_->gone()) return supervisor_->stop_reason();
+  return completions_->is_copy() ? reactor::copy_error() : not_enabled(type);
 }
 
 // Writes the bytes of a request, checks it, and keeps its operands.

@@ -86,6 +86,9 @@ struct loss_marks {
   bool started = false;            ///< when its worker was lost
   bool called = false;             ///< likewise its executor, which may have ended the process
   bool interrupted = false;        ///< by the loss of any worker: its outputs may be half written
+  /// The request that was running in a list of requests, see `wire::lane_mark::part`; 0 for none,
+  /// and for the last of 65 536. Small, so that all of this is cleared by one store.
+  std::uint16_t part = 0;
   /// When the last of the workers that `kills` counts was lost.
   std::chrono::steady_clock::time_point suspected_at{};
 };

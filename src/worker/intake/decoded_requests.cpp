@@ -2,6 +2,7 @@
 
 #include "wire/byte_ranges.hpp"
 #include "wire/hash.hpp"
+#include "worker/graphs/graph_book.hpp"
 
 #include <fmt/format.h>
 
@@ -20,8 +21,10 @@ constexpr std::uint64_t large_bytes = 65'536;
 constexpr std::uint32_t max_buffers = 1u << 22;
 
 // Smaller requests are decoded as fast as they are recognised; larger ones are not worth the space.
+// A graph of some hundred tensors is not larger.
 constexpr std::size_t least_bytes = 64;
-constexpr std::size_t most_bytes = 4096;
+constexpr std::size_t most_bytes = 32'768;
+constexpr std::size_t most_kept_bytes = std::size_t{2} << 20;
 
 std::vector<wire::byte_range> all_that(std::span<const wire::operand> operands, access role) {
   std::vector<wire::byte_range> ranges;
@@ -50,6 +53,17 @@ bool is_repeatable(std::span<const wire::operand> operands) {
                     read.begin < written.end && written.begin < read.end;
            });
   });
+}
+
+// The effort of a graph is that of its requests. Asked only of graphs that come again.
+bool is_short_graph(const operation& what, const decoded_request& one) {
+  if (what.type->id != request_type_of<graph::run>().id) return false;
+  std::uint64_t touched = 0;
+  for (const wire::operand& o : one.operands)
+    touched += o.end - o.begin;
+  return touched <= large_bytes &&
+         static_cast<graph_book*>(what.executor)
+             ->is_short(*static_cast<const graph::run*>(one.request.get()));
 }
 
 }  // namespace
@@ -124,11 +138,15 @@ decoded_requests::entry* decoded_requests::look_up(const operation& what,
   if (!place) place = std::make_unique<entry>();
   // Acquire: the last user has finished reading the entry.
   if (place->users_.load(std::memory_order_acquire) != 0) return nullptr;
+  const std::size_t kept = kept_bytes_ - place->bytes_.size() + bytes.size();
+  if (kept > most_kept_bytes) return nullptr;
   place->operation_ = nullptr;
   if (!place->decoded_.decode(what, bytes, ranges)) return nullptr;  // the caller finds out why
+  if (place->decoded_.large && is_short_graph(what, place->decoded_)) place->decoded_.large = false;
   place->operation_ = &what;
   place->hash_ = hash;
   place->bytes_.assign(bytes.begin(), bytes.end());
+  kept_bytes_ = kept;
   return place.get();
 }
 

@@ -112,6 +112,7 @@ class decoded_requests {
 
   std::array<std::unique_ptr<entry>, capacity> entries_;
   std::array<std::uint64_t, 4 * capacity> seen_{};  // hashes of requests that came once
+  std::size_t kept_bytes_ = 0;                      // of all entries
   entry* last_ = nullptr;                           // the last hit; entries never move
   std::minstd_rand random_;  // chooses which of two occupied places is evicted
 };

@@ -3,6 +3,7 @@
 #include "os/shared_memory.hpp"
 #include "os/unique_fd.hpp"
 #include "wire/codec.hpp"
+#include "worker/graphs/graph_book.hpp"
 #include "worker/plugins/missing_library.hpp"
 
 #include <troupe/base/result.hpp>
@@ -70,6 +71,7 @@ class engine {
   [[nodiscard]] const std::shared_ptr<kept_blobs>& blobs() const noexcept { return config_.blobs; }
   [[nodiscard]] library_methods methods() const noexcept { return config_.methods; }
   [[nodiscard]] const operation_table& operations() const noexcept { return operations_; }
+  [[nodiscard]] graph_book& graphs() noexcept { return *graphs_; }
   /// The libraries whose plugins cannot be loaded.
   [[nodiscard]] const std::vector<missing_library>& missing() const noexcept { return missing_; }
   /// Makes the backend do a little work, which shows that it functions. If the worker must be
@@ -96,6 +98,7 @@ class engine {
 
   config config_;
   operation_table operations_;
+  std::unique_ptr<graph_book> graphs_;
   std::unique_ptr<troupe::accelerator> accelerator_;
   warm_up_lane* warm_up_ = nullptr;
   std::vector<warm_up_lane*> library_warm_ups_;

@@ -44,6 +44,7 @@ worker_runtime::worker_runtime(const parts& p, inbox requests, std::unique_ptr<e
     : engine_(std::move(backend)),
       inbox_(std::move(requests)),
       outbox_(p.segment, p.mailbox, p.bells, p.program_wakes) {
+  engine_->graphs().report_to(*p.segment);
   if (accelerator* device = engine_->accelerator()) {
     lanes_ = std::make_unique<stream_lanes>(
         stream_lanes::parts{.requests = inbox_,

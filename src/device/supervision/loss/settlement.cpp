@@ -101,11 +101,19 @@ bool settlement::names(const record& r) const {
   return reported || r.ticket == what.culprit_ticket || may_have_ended(what, ended, r);
 }
 
+// Also which request of a list was running, for its error.
+void settlement::note_interruption(record& r) const noexcept {
+  r.losses.interrupted = r.losses.interrupted || r.losses.started;
+  r.losses.part = static_cast<std::uint16_t>(
+      draining_->worker->segment()->lanes[r.lane].part.load(std::memory_order_relaxed));
+}
+
 // The known culprit need not wait for the final marks.
 void settlement::fail_known_culprit(const role& held) {
   for (draining_worker::held_request& h : draining_->held) {
     if (h.ticket != draining_->sign.what.culprit_ticket) continue;
     h.accused = true;
+    note_interruption(completions_.at(h.slot));
     name_culprit(held, h.slot);
     answer(held, h.slot, end_of(held, verdict::culprit, h.slot, true));
   }
@@ -140,7 +148,7 @@ void settlement::settle(const role& held, outcome& left) {
     // run again, because it might read memory that was overwritten since.
     r.losses.started = !mapped.hold_back(r) && !r.withdrawn() && marks.can_have_begun(h);
     r.losses.called = may_have_ended(what, *segment, r);
-    r.losses.interrupted = r.losses.interrupted || r.losses.started;
+    note_interruption(r);
     unfinished.push_back(&h);
     requests.push_back(at_loss(r, marks.known(h)));
   }

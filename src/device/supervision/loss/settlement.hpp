@@ -98,6 +98,7 @@ class settlement {
  private:
   void hold(const role& held);
   [[nodiscard]] bool names(const record& r) const;
+  void note_interruption(record& r) const noexcept;
   void fail_known_culprit(const role& held);
   void settle(const role& held, outcome& left);
   [[nodiscard]] std::optional<error> end_of(const role& held, verdict v, std::uint16_t slot,

@@ -1,0 +1,33 @@
+#pragma once
+
+#include "builtin/graph/requests/definition.hpp"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace troupe::graph {
+
+/// The bytes of a view.
+struct view_bytes {
+  std::uint64_t buffer = 0;  ///< any number that tells buffers apart
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  bool dense = true;  ///< it has each byte between the two
+};
+
+/// Precondition: the view has a buffer.
+[[nodiscard]] view_bytes bytes_of(const any_tensor& t) noexcept;
+
+/// The role of each tensor for its request, in the order of `definition::uses`. The role of
+/// a condition is not looked at.
+using roles_of_uses = std::span<const access>;
+
+/// The role of each root for the graph as a whole: `read` if it only reads content from before the
+/// graph; `write` if the graph overwrites all of it and reads nothing that it held before; else
+/// `update`. Scratch memory, which is written before it is read, is a `write`: it does not keep the
+/// graph from being run again. A body that may not run counts as if it did, and as if it did not.
+[[nodiscard]] std::vector<access> roles_of(const definition& d, roles_of_uses uses,
+                                           std::span<const view_bytes> roots);
+
+}  // namespace troupe::graph

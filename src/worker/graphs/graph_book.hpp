@@ -1,0 +1,55 @@
+#pragma once
+
+#include "wire/layout.hpp"
+#include "worker/graphs/bound_graph.hpp"
+
+#include <troupe/graph/run.hpp>
+#include <troupe/plugin/executor.hpp>
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace troupe::worker {
+
+/// The graphs that a worker has run, decoded, the last used first. A lane has its own copy of each,
+/// because the tensors of a run are written into it. A copy is checked against the digest that the
+/// request states: the memory of the definition may have been overwritten since.
+///
+/// Any thread; the mutex guards the list. A graph belongs to the lane that runs it: the list is
+/// changed by others only while it is not running.
+class graph_book {
+ public:
+  /// `on_accelerator`: executors return before their work is done.
+  graph_book(const operation_table& operations, bool on_accelerator) noexcept
+      : operations_(operations), on_accelerator_(on_accelerator) {}
+
+  /// Adds the operations of `graph::run` and `graph::run_conditional`.
+  void add_to(operation_table& operations) noexcept;
+  /// True for a small graph of operations that take microseconds (`effort::by_size`).
+  [[nodiscard]] bool is_short(const graph::run& r);
+  /// The lanes report their progress there.
+  void report_to(wire::worker_header& segment) noexcept { lanes_ = segment.lanes; }
+
+ private:
+  struct entry {
+    int lane = 0;
+    std::vector<std::int64_t> digest;
+    std::shared_ptr<bound_graph> graph;
+  };
+
+  [[nodiscard]] result<void> run(const graph::run& r, lane_context& lane, std::byte* reply);
+  [[nodiscard]] result<std::shared_ptr<bound_graph>> find(const graph::run& r, int lane);
+
+  static constexpr std::size_t most_graphs = 256;
+
+  const operation_table& operations_;
+  const bool on_accelerator_;
+  wire::lane_mark* lanes_ = nullptr;
+  std::mutex mutex_;
+  std::list<entry> entries_;
+};
+
+}  // namespace troupe::worker
