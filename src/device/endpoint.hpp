@@ -101,7 +101,7 @@ class device_endpoint {
   /// (seq_cst) before has its place in the order. Waits only for senders between their check of the
   /// flags and their ticket.
   virtual void await_senders() const noexcept = 0;
-  /// For new tensors: what is left of the limit and, on a GPU, no more than the GPU has.
+  /// For new tensors: the rest of the limit, and on a GPU at most the GPU's free memory.
   [[nodiscard]] virtual std::uint64_t free_bytes() const = 0;
   /// Changes the access rights of a buffer's memory in every worker, present and future.
   [[nodiscard]] virtual future<void> protect(detail::buffer_ref buffer, bool read_only) = 0;

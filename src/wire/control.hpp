@@ -78,7 +78,7 @@ struct memory_message {
   /// The number of this change among the changes of all of the device's pools, which a worker makes
   /// in order.
   std::uint64_t version = 0;
-  /// Of memory of a peer: 1 if this device may write it.
+  /// For memory of a peer: 1 if this device may write it.
   std::uint64_t writable = 0;
 };
 

@@ -20,7 +20,7 @@ enum class pick_policy : std::uint8_t {
   local,            ///< the most bytes of the tensors `near`
 };
 
-/// What a device must have, and which one is preferred.
+/// Conditions for a device, and a preference among those that meet them.
 struct pick_options {
   std::uint64_t min_free_bytes = 0;
   std::string architecture{};      ///< such as "sm_90"; empty: any
@@ -29,12 +29,12 @@ struct pick_options {
   std::optional<pick_policy> policy{};
 };
 
-/// What a choice among devices knows of one of them.
+/// The state of one device, as a choice among several sees it.
 struct device_snapshot {
   std::int32_t ordinal = 0;
   device_state state{};
   std::string architecture{};
-  /// For new tensors: what is left of the limit and, on a GPU, no more than the GPU has.
+  /// For new tensors: the rest of the limit, and on a GPU at most the GPU's free memory.
   std::uint64_t free_bytes = 0;
   std::uint64_t in_flight = 0;   ///< requests that wait or run
   std::uint64_t near_bytes = 0;  ///< of the tensors asked for

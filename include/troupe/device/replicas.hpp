@@ -21,9 +21,9 @@ struct replica {
 };
 
 /// Sends each message to one of several actors that do the same on a device each; used like an
-/// `actor_ref`. Of two that are drawn at random, the one with less in flight gets it: its own
-/// unfinished messages and its device's requests. If neither of them serves, because its device
-/// starts or recovers or it has stopped, the best of all gets it. Copies share the drawing.
+/// `actor_ref`. Two are drawn at random, and the one with less in flight gets the message: its own
+/// unfinished messages and its device's requests count. If neither of them serves, because its
+/// device starts or recovers or it has stopped, the best of all gets it. Copies share the drawing.
 /// Thread-safe.
 ///
 /// Source of the two draws: Mitzenmacher, "The power of two choices in randomized load balancing",

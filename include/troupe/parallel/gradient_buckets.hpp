@@ -11,7 +11,9 @@
 namespace troupe::parallel {
 
 struct bucket_options {
-  std::int64_t bytes = std::int64_t{25} << 20;  ///< of a bucket; a larger gradient has its own
+  std::int64_t bytes =
+      std::int64_t{25}
+      << 20;  ///< most bytes of a bucket; a larger gradient has a bucket of its own
   /// Averages have memory of their own. Costs as much memory again; large operations are faster.
   bool out_of_place = false;
 };
@@ -41,13 +43,13 @@ class TROUPE_EXPORT gradient_buckets {
                                                        std::span<const any_tensor> parameters,
                                                        const bucket_options& options = {});
 
-  /// Where the gradient of a parameter is to be written on a rank. Packed. Precondition, as for
+  /// The place for the gradient of a parameter on a rank. Packed. Precondition, as for
   /// `average`: there are such a rank and parameter.
   [[nodiscard]] const any_tensor& gradient(std::size_t rank, std::size_t parameter) const {
     return places_[parameter].gradient[rank];
   }
-  /// Where its average is to be read once all ranks have sent theirs; the same view unless
-  /// `out_of_place`.
+  /// The place of its average, which may be read once all ranks have sent theirs; the same view
+  /// unless `out_of_place`.
   [[nodiscard]] const any_tensor& average(std::size_t rank, std::size_t parameter) const {
     return places_[parameter].average[rank];
   }

@@ -183,7 +183,7 @@ void add_graph(nb::module_& m) {
           "Lets each run name another tensor instead of this one and of all views of it; or, with "
           "a\n"
           "field, another number for that field of a recorded request.")
-      .def_prop_ro("name", &py_graph::name)
+      .def_prop_ro("name", &py_graph::name, "The name that it was recorded with.")
       .def_prop_ro(
           "requests", [](py_graph& g) { return g.graph().requests(); },
           "Each request as errors show it, by its number.")

@@ -73,7 +73,7 @@ local_device::local_device(std::int32_t ordinal, device_config config,
       lanes_(config_.lanes) {}
 
 local_device::~local_device() {
-  // Its peers may keep the pool, but not memory that nobody uses.
+  // Peers may keep the pool, but not its unused memory.
   if (!peers_.empty()) device_memory_->trim();
   for (const known_peer& one : peers_)
     one.pool->unwatch_slabs(this);

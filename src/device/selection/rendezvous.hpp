@@ -19,8 +19,8 @@ namespace troupe {
   return hash_on(hash_on(0xcbf29ce484222325, identity), "\xff");
 }
 
-/// What a device draws for a key: the device with the greatest number has it. The number is
-/// exponentially distributed, so devices win in proportion to their weights.
+/// The number that a device draws for a key. The device with the greatest one has the key. The
+/// number is exponentially distributed, so devices win in proportion to their weights.
 [[nodiscard]] inline double rendezvous_draw(std::uint64_t seed, std::string_view key,
                                             double weight) noexcept {
   // The finalizer of splitmix64, because FNV mixes its last bytes little.

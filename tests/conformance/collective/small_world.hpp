@@ -27,7 +27,7 @@ inline raw part_of(const raw& all, std::size_t first, std::size_t count) {
   return {begin, begin + static_cast<std::ptrdiff_t>(count)};
 }
 
-/// A world with elements of any type. Where the program's device is a GPU, so are its devices: GPU
+/// A world with elements of any type. If the program's device is a GPU, so are its devices: GPU
 /// 0, 1 and so on, and from 0 again if there are too few. Else their workers are of the CPU
 /// backend.
 class small_world {

@@ -100,7 +100,7 @@ class block_words {
       return value;
     });
   }
-  // What the first thread finds.
+  // The first thread's result, for all threads of the block.
   template <class Find>
   static __device__ std::uint64_t shared(Find find) {
     __shared__ std::uint64_t found;
@@ -121,7 +121,7 @@ class block_words {
 };
 
 /// Makes the steps of one launch: `run(protocol, words)` returns false if the operation was
-/// dropped. The last launch of a part reports that: whoever saw it once sees it again.
+/// dropped. The last launch of a part reports that: a drop stays visible.
 template <class Run>
 __device__ void run_steps(const part_launch& of, late_failure failure, Run&& run) {
   block_words words(of);

@@ -102,7 +102,7 @@ class protocol {
     return finish(step);
   }
 
-  /// The second half of a step without staging. What is not in one piece does it in two: `start`,
+  /// The second half of a step without staging. A step that is not one piece takes two: `start`,
   /// then the pull if `own` says that it was not made, then this.
   [[nodiscard]] constexpr bool finish(std::uint64_t step) {
     if (words_.own() <= step) {
