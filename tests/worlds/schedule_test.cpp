@@ -27,16 +27,18 @@ class schedule {
   }
   void step() {
     const std::size_t rank = any(ranks), other = any(ranks), from = any(slots), to = any(slots);
+    // A copy of a tensor to itself reads what it writes, so a lost worker would abort it.
     switch (any(6)) {
       case 0:
         return fill(rank, to);
       case 1:
-        if (from == to) return;  // it reads what it writes, and a lost worker would abort it
+        if (from == to) return;
         expect(devices_[rank].tell(
             memory::copy{.from = tensors_[rank][from], .to = tensors_[rank][to]}));
         wanted_[rank][to] = wanted_[rank][from];
         return;
       case 2:
+        if (rank == other && from == to) return;
         copies_.push_back(devices_[any(ranks)].copy(tensors_[rank][from], tensors_[other][to]));
         wanted_[other][to] = wanted_[rank][from];
         return;
