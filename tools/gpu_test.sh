@@ -116,6 +116,7 @@ gpu_test_history() {
 # faults of each kind and four times as many kills, in the middle of sums.
 gpu_test_worlds() {
   local trials=${1:-50}
+  export TROUPE_TEST_GPU_WORLDS=1
   gpu_run "collective by process" 300 "$programs/bin/collective_conformance" --runner=process --gtest_brief=1
   gpu_run "worlds" 300 "$programs/bin/worlds_test" --gtest_brief=1
   gpu_run --live worlds $((60 + trials * 18)) "$programs/bin/gpu_worlds" --kills $((4 * trials)) \
@@ -123,8 +124,7 @@ gpu_test_worlds() {
 }
 
 # [SECONDS] at most for each run, two of each library. Runs in threads, so that the sanitizer sees
-# the
-# program itself.
+# the program itself.
 gpu_test_sanitizer() {
   local limit=${1:-120} tool check library options
   if [[ $TROUPE_BACKEND == cpu ]]; then

@@ -9,9 +9,6 @@
 #include <troupe/core/actor.hpp>
 #include <troupe/core/task.hpp>
 
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
-
 #include <memory>
 #include <string>
 

@@ -5,6 +5,13 @@
 
 #include <cxxabi.h>
 #include <nanobind/nanobind.h>
+// The conversions that any file uses. A file that lacks one compiles, and then refuses the type
+// when it runs.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
 #include <unistd.h>
 
 #include <chrono>

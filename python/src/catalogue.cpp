@@ -6,9 +6,6 @@
 #include <troupe/request/catalogue.hpp>
 
 #include <dlfcn.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/string_view.h>
-#include <nanobind/stl/vector.h>
 
 #include <string>
 

@@ -10,9 +10,6 @@
 
 #include <troupe/device/unretrieved.hpp>
 
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
-
 #include <algorithm>
 #include <atomic>
 #include <deque>

@@ -5,7 +5,6 @@
 #include "tensor.hpp"
 
 #include <nanobind/ndarray.h>
-#include <nanobind/stl/string.h>
 
 #include <array>
 #include <string>

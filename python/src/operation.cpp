@@ -13,7 +13,6 @@
 #include <troupe/request/fields.hpp>
 #include <troupe/request/outputs.hpp>
 
-#include <nanobind/stl/string.h>
 #include <structmember.h>
 
 #include <algorithm>

@@ -11,10 +11,6 @@
 #include <troupe/device/world_config.hpp>
 #include <troupe/plugin/plugin_requests.hpp>
 
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
-
 #include <atomic>
 #include <chrono>
 #include <mutex>

@@ -6,10 +6,6 @@
 #include "dtypes.hpp"
 #include "future.hpp"
 
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
-
 #include <string>
 
 namespace troupe::python {

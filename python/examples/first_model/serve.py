@@ -10,7 +10,11 @@ import troupe
 
 def main(module: str) -> None:
     with troupe.System() as system:
-        gpu = system.device(0, operations=[module])  # workers import the module
+        gpu = system.device(
+            0,
+            backend="cpu" if module == "numpy_model" else "auto",  # NumPy reads no GPU's memory
+            operations=[module],  # workers import the module
+        )
         gpu.bind("digits", importlib.import_module(module).weights())
         batch = gpu.tensor(np.random.default_rng(2).random((8, 64), "f4"))
         expected = gpu.digits.classify(x=batch, weights="digits").numpy()

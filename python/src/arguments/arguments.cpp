@@ -5,8 +5,6 @@
 #include "future.hpp"
 #include "tensor.hpp"
 
-#include <nanobind/stl/string.h>
-
 #include <algorithm>
 #include <array>
 #include <complex>

@@ -1,6 +1,6 @@
 #include "arguments/given.hpp"
 
-#include <nanobind/stl/string.h>
+#include "binding.hpp"
 
 namespace troupe::python {
 

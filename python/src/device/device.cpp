@@ -16,11 +16,6 @@
 #include <troupe/plugin/plugin_requests.hpp>
 #include <troupe/request/catalogue.hpp>
 
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
-
 #include <algorithm>
 #include <string>
 #include <vector>

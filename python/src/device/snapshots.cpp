@@ -2,8 +2,6 @@
 
 #include "binding.hpp"
 
-#include <nanobind/stl/string.h>
-
 #include <string>
 #include <utility>
 

@@ -1,6 +1,7 @@
 // Computations as Python objects: traced, shown, and sent with their tensors by `device.compute`.
 #include "arguments/arguments.hpp"
 #include "arguments/given.hpp"
+#include "binding.hpp"
 #include "device/device_handle.hpp"
 #include "dtypes.hpp"
 #include "elementwise/expression.hpp"
@@ -9,10 +10,6 @@
 
 #include <troupe/dnn/graph.hpp>
 #include <troupe/request/catalogue.hpp>
-
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
 
 #include <map>
 #include <string>

@@ -7,8 +7,6 @@
 
 #include <troupe/dnn/kv_cache.hpp>
 
-#include <nanobind/stl/vector.h>
-
 #include <cstdint>
 #include <optional>
 #include <utility>

@@ -4,10 +4,10 @@
 
 #include "arguments/arguments.hpp"
 #include "arguments/given.hpp"
+#include "binding.hpp"
 #include "dtypes.hpp"
 
 #include <nanobind/operators.h>
-#include <nanobind/stl/string.h>
 
 #include <complex>
 #include <map>

@@ -1,14 +1,12 @@
 // Functions of elements as Python objects: traced, called within others, differentiated, pickled.
 #include "arguments/arguments.hpp"
+#include "binding.hpp"
 #include "elementwise/expression.hpp"
 
 #include <troupe/elementwise/map.hpp>
 #include <troupe/request/fields.hpp>
 
 #include <nanobind/operators.h>
-#include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
 
 #include <string>
 

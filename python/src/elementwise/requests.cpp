@@ -1,6 +1,7 @@
 // `device.map`, `rows` and `reduce`: allocate outputs, and send a function with its tensors.
 #include "arguments/arguments.hpp"
 #include "arguments/given.hpp"
+#include "binding.hpp"
 #include "device/device_handle.hpp"
 #include "dtypes.hpp"
 #include "elementwise/expression.hpp"
@@ -11,10 +12,6 @@
 #include <troupe/elementwise/reduce.hpp>
 #include <troupe/elementwise/rows.hpp>
 #include <troupe/request/catalogue.hpp>
-
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <string>

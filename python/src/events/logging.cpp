@@ -6,9 +6,6 @@
 
 #include <troupe/device/events.hpp>
 
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
-
 #include <chrono>
 #include <cstdint>
 #include <string>

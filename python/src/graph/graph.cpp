@@ -9,10 +9,6 @@
 #include "reply.hpp"
 #include "tensor.hpp"
 
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
-
 #include <optional>
 #include <string>
 

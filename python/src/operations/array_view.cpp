@@ -6,8 +6,6 @@
 #include "tensor.hpp"
 
 #include <nanobind/ndarray.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/string_view.h>
 
 #include <string>
 

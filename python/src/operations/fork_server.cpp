@@ -2,7 +2,6 @@
 #include "binding.hpp"
 
 #include <dirent.h>
-#include <nanobind/stl/vector.h>
 #include <pthread.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>

@@ -11,7 +11,6 @@
 #include <troupe/plugin/worker_entry.hpp>
 
 #include <fcntl.h>
-#include <nanobind/stl/string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 

@@ -8,10 +8,6 @@
 #include <troupe/request/catalogue.hpp>
 #include <troupe/request/request_builder.hpp>
 
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/string_view.h>
-#include <nanobind/stl/vector.h>
-
 #include <algorithm>
 #include <complex>
 #include <map>

@@ -6,8 +6,6 @@
 
 #include <troupe/sparse/matrix_market.hpp>
 
-#include <nanobind/stl/string.h>
-
 #include <complex>
 #include <cstring>
 #include <string>

@@ -7,10 +7,6 @@
 #include <troupe/device/shard_map.hpp>
 #include <troupe/parallel.hpp>
 
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
-
 #include <algorithm>
 #include <array>
 #include <memory>

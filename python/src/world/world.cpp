@@ -11,9 +11,6 @@
 #include <troupe/device/world.hpp>
 #include <troupe/request/catalogue.hpp>
 
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
-
 #include <map>
 #include <memory>
 #include <string>

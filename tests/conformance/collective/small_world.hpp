@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <random>
 #include <span>
@@ -27,9 +28,9 @@ inline raw part_of(const raw& all, std::size_t first, std::size_t count) {
   return {begin, begin + static_cast<std::ptrdiff_t>(count)};
 }
 
-/// A world with elements of any type. If the program's device is a GPU, so are its devices: GPU
-/// 0, 1 and so on, and from 0 again if there are too few. Else their workers are of the CPU
-/// backend.
+/// A world with elements of any type. If the program's device is a GPU, so is the only rank of a
+/// world. With TROUPE_TEST_GPU_WORLDS all ranks are: GPU 0, 1 and so on, and from 0 again if there
+/// are too few. Else their workers are of the CPU backend.
 class small_world {
  public:
   explicit small_world(std::size_t ranks, std::int64_t staging_bytes = 16 << 10)
@@ -73,7 +74,8 @@ class small_world {
   std::vector<device> made(std::size_t ranks) {
     const auto usual = make_runner();
     const device* const its = usual->its_device();
-    const bool on_gpus = its != nullptr && its->description().architecture.starts_with("sm_");
+    const bool on_gpus = its != nullptr && its->description().architecture.starts_with("sm_") &&
+                         (ranks == 1 || std::getenv("TROUPE_TEST_GPU_WORLDS") != nullptr);
     std::vector<device> devices;
     std::int32_t gpus = 0;
     for (std::int32_t i = 0; i < static_cast<std::int32_t>(ranks); ++i) {
