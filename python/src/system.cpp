@@ -1,6 +1,7 @@
 #include "arguments/given.hpp"
 #include "binding.hpp"
 #include "device/device_handle.hpp"
+#include "device/snapshots.hpp"
 #include "events/logging.hpp"
 #include "operations/python_operation.hpp"
 #include "profile.hpp"
@@ -377,6 +378,11 @@ void add_system(nb::module_& m) {
           "events", [](const py_system& s) { return events_of(s.get().system); },
           "The events of all devices, in the order of time: the last 1024 of each, as\n"
           "device.events() has them.")
+      .def(
+          "snapshot", [](const py_system& s) { return snapshot_of(s.get().system.snapshot()); },
+          "The counts, states and times of the devices and actors at this moment, as an object "
+          "with\n"
+          "fields; json() and as_dict() have all of it. Times are seconds.")
       .def(
           "topology", [](const py_system& s) { return topology_of(s.get().system); },
           "How the devices made so far reach each other's memory:\n"

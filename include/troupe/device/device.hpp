@@ -37,6 +37,7 @@ enum class placement : std::uint8_t {
 };
 
 class mapped_tensor;
+struct device_telemetry;
 
 /// Contiguous elements in the program's memory: a vector, an array, a span. An owning temporary is
 /// rejected, because the copy continues after the call returns.
@@ -205,6 +206,9 @@ class TROUPE_EXPORT device {
   /// 0 before the first worker is ready, then incremented with each worker.
   [[nodiscard]] std::uint64_t generation() const noexcept;
   [[nodiscard]] device_statistics statistics() const;
+  /// All facts about it at this moment, as in `system::snapshot`. Include
+  /// `troupe/telemetry/snapshot.hpp` to use it.
+  [[nodiscard]] device_telemetry snapshot() const;
   /// The last 1024 events with greater numbers than `after`, the oldest first.
   [[nodiscard]] std::vector<device_event> events(std::uint64_t after = 0) const;
   /// The requests in quarantine.

@@ -16,6 +16,7 @@ struct traced_request {
   std::uint64_t id = 0;          ///< the same for one request in all calls
   int lane = 0;
   std::chrono::steady_clock::time_point sent;
+  std::uint64_t tag = 0;  ///< `request_options::tag`
 };
 
 /// The parts of a request's time. Zero if unknown: for a request that failed before it ran, or

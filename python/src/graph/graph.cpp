@@ -93,7 +93,8 @@ nb::object reply_of(const graph_replies& replies, nb::handle future) {
 }
 
 nb::object run(nb::handle device, py_graph& g, const nb::dict& tensors,
-               std::optional<double> deadline, std::optional<double> run_limit, bool quarantine) {
+               std::optional<double> deadline, std::optional<double> run_limit, bool quarantine,
+               std::uint64_t tag) {
   const device_ref& on = handle_of(device);
   std::vector<graph_argument> arguments;
   for (const auto& [name, value] : tensors) {
@@ -115,7 +116,8 @@ nb::object run(nb::handle device, py_graph& g, const nb::dict& tensors,
   }
   const request_options options{.deadline = duration_of(deadline),
                                 .run_limit = duration_of(run_limit),
-                                .quarantine = quarantine};
+                                .quarantine = quarantine,
+                                .tag = tag};
   troupe::device& to = on->in_order();
   py_future coming(without_gil([&] { return to.run(what, arguments, options); }));
   if (coming.done()) coming.raise_refusal();

@@ -24,14 +24,19 @@ answers::answers(mailbox& requests, std::span<record> records, lane_walk& walk, 
       freed_(std::make_unique<std::uint16_t[]>(records.size())),
       times_(on_device) {}
 
-inline void answers::note_answered(record& r, bool failed) {
+inline void answers::note_answered(record& r, const error* failure) {
   r.now = record::stage::answered;
   if (r.stop) r.stop.reset();
   if (r.quarantine == record::trial::decides) [[unlikely]]
-    quarantine_.end_trial(r, !failed);
+    quarantine_.end_trial(r, failure == nullptr);
   // Only the role counts, so no other store can come between the load and the store.
-  auto& count = failed ? counts_.failed : counts_.answered;
-  count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  auto& count = failure != nullptr ? counts_.failed : counts_.answered;
+  count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  if (failure == nullptr) [[likely]] {
+    outcomes_.note_done(*r.type);
+  } else {
+    outcomes_.note_failed(*r.type, failure->code);
+  }
 }
 
 inline void answers::free_slot(std::uint16_t slot) {
@@ -70,7 +75,7 @@ void answers::end(std::uint16_t slot, std::byte* reply, error* failure, slot_is 
     if (failure != nullptr && r.losses.interrupted) {
       insist_on([&] { taints_.invalidate(slot, *failure); });
     }
-    note_answered(r, failure != nullptr);
+    note_answered(r, failure);
     if (r.done) done = std::move(r.done);
   } else {
     r.early.reset();

@@ -2,6 +2,7 @@
 
 #include "device/completion/ended_times.hpp"
 #include "device/completion/lane_walk.hpp"
+#include "device/completion/outcome_counts.hpp"
 #include "device/completion/protocol_violation.hpp"
 #include "device/completion/quarantine_book.hpp"
 #include "device/completion/taint_watch.hpp"
@@ -27,7 +28,8 @@ namespace troupe {
 /// runs. Slots of requests without waiters are given back together (`give_back_freed`).
 class answers {
  public:
-  /// Written with the role, read by any thread: relaxed.
+  /// Written with the role, read by any thread. Release: a reader (acquire) that then reads the
+  /// next ticket finds that at least as many were sent.
   struct counts {
     std::atomic<std::uint64_t> answered{0};
     std::atomic<std::uint64_t> failed{0};
@@ -63,6 +65,7 @@ class answers {
   /// A request as errors show it.
   [[nodiscard]] std::string text_of(std::uint16_t slot);
   [[nodiscard]] const counts& totals() const noexcept { return counts_; }
+  [[nodiscard]] outcome_counts& outcomes() noexcept { return outcomes_; }
   [[nodiscard]] std::uint64_t skipped_reruns() const noexcept { return skipped_reruns_; }
   [[nodiscard]] const ended_times& times() const noexcept { return times_; }
   void on_failure(complete_error complete) { complete_error_ = std::move(complete); }
@@ -84,7 +87,7 @@ class answers {
                                                slot_is what, word_left& left);
   [[nodiscard]] bool has_kept_outputs(std::uint16_t slot, errc code);
   void complete(std::uint16_t slot, error& failure);
-  void note_answered(record& r, bool failed);
+  void note_answered(record& r, const error* failure);
   void free_slot(std::uint16_t slot);
 
   mailbox& requests_;
@@ -99,6 +102,7 @@ class answers {
   std::uint64_t skipped_reruns_ = 0;
   ended_times times_;
   counts counts_;
+  outcome_counts outcomes_;
   complete_error complete_error_;
   keeps_outputs keeps_outputs_;
 };

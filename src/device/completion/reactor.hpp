@@ -90,6 +90,7 @@ class reactor final : public completion_driver {
   /// The record of a slot: for the sender that fills it, or with the role.
   [[nodiscard]] record& at(std::uint16_t slot) noexcept { return records_[slot]; }
   [[nodiscard]] const answers::counts& totals() const noexcept { return answers_.totals(); }
+  [[nodiscard]] outcome_counts& outcomes() noexcept { return answers_.outcomes(); }
   [[nodiscard]] taint_watch& taints() noexcept { return taints_; }
   [[nodiscard]] quarantine_book& quarantine() noexcept { return quarantine_; }
 

@@ -12,6 +12,7 @@
 #include "wire/control.hpp"
 
 #include <troupe/device/device.hpp>
+#include <troupe/telemetry/snapshot.hpp>
 
 #include <fmt/format.h>
 
@@ -389,19 +390,56 @@ std::uint64_t local_device::free_bytes() const {
 
 device_statistics local_device::statistics() const {
   const auto& totals = completions_->totals();
+  const std::uint64_t refused = refusals();
+  return statistics_of(totals.answered.load(std::memory_order_acquire),
+                       totals.failed.load(std::memory_order_acquire) + refused, refused);
+}
+
+// Call it with the requests that had ended at an earlier moment: more may have been sent since.
+device_statistics local_device::statistics_of(std::uint64_t answered, std::uint64_t failed,
+                                              std::uint64_t refused) const {
   device_statistics s;
-  s.answered = totals.answered.load(std::memory_order_relaxed);
-  s.failed =
-      totals.failed.load(std::memory_order_relaxed) + refused_.load(std::memory_order_relaxed);
+  s.answered = answered;
+  s.failed = failed;
   s.replayed = supervisor_->replayed();
-  s.sent = requests_->next_ticket() + refused_.load(std::memory_order_relaxed);
-  s.in_flight = s.sent - std::min(s.sent, s.answered + s.failed);
+  s.sent = requests_->next_ticket() + refused;
+  s.in_flight = s.sent - (answered + failed);
   const pool_statistics memory = device_memory_->statistics();
   s.memory_used_bytes = memory.used_bytes;
   s.memory_peak_bytes = memory.peak_bytes;
   s.memory_limit_bytes = memory.limit_bytes;
   s.buffers = memory.buffers;
   return s;
+}
+
+// In a forked process, the thread that held the lock at the fork does not exist.
+std::uint64_t local_device::refusals() const {
+  return completions_->is_copy() ? 0 : completions_->outcomes().refused();
+}
+
+device_telemetry local_device::telemetry() const {
+  device_telemetry now;
+  now.ordinal = ordinal_;
+  now.backend = device_memory_->source() ? "cuda" : "cpu";
+  now.description = description_;
+  now.health = health();
+  if (completions_->is_copy()) {
+    now.statistics = statistics();
+    return now;
+  }
+  outcome_counts::reading ended = completions_->outcomes().read();
+  now.statistics = statistics_of(ended.done, ended.failed, ended.refused);
+  now.operations = std::move(ended.operations);
+  now.quarantine = quarantine();
+  now.mailbox_capacity = requests_->capacity();
+  now.mailbox_bytes = requests_->heap_bytes();
+  now.mailbox_used_bytes = requests_->heap_used_bytes();
+  journal_.count(now);
+  if (const auto& source = device_memory_->source()) {
+    if (gpu_sensors read; source->read_sensors(read)) now.sensors = std::move(read);
+  }
+  now.last_turn = supervisor_->ask_for_turn();
+  return now;
 }
 
 }  // namespace troupe

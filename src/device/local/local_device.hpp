@@ -125,6 +125,7 @@ class local_device final : public device_endpoint, public peer_memory {
   }
   [[nodiscard]] device_health health() const override { return supervisor_->health(); }
   [[nodiscard]] device_statistics statistics() const override;
+  [[nodiscard]] device_telemetry telemetry() const override;
   [[nodiscard]] std::optional<pid_t> worker_pid() const noexcept override {
     return supervisor_->worker_pid();
   }
@@ -219,6 +220,9 @@ class local_device final : public device_endpoint, public peer_memory {
   void complete_error(std::uint16_t slot, error& failure);
   void reach_slab(const detail::buffer& of, wire::pool_number pool, bool writable);
   void forget_slab(const memory_pool& peer, const slab_place& removed);
+  [[nodiscard]] device_statistics statistics_of(std::uint64_t answered, std::uint64_t failed,
+                                                std::uint64_t refused) const;
+  [[nodiscard]] std::uint64_t refusals() const;
   /// A request for errors; `part` of `graph::text_of`.
   [[nodiscard]] static std::string request_text(const request_type& type, const void* request,
                                                 std::uint64_t part);
@@ -237,7 +241,6 @@ class local_device final : public device_endpoint, public peer_memory {
   os::unique_fd blobs_;  // the blobs of workers: see `wire::blob_memory`
   event_journal journal_{ordinal_};
   reactor::handle completions_;
-  std::atomic<std::uint64_t> refused_{0};  // a count: relaxed
   valid_requests valid_;
   device_lanes lanes_;
   std::mutex meeting_mutex_;        // held while a peer is added; before the next one

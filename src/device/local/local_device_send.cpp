@@ -84,7 +84,7 @@ void local_device::note_refusal(prepared_request& made, const request_type& type
   why.device = ordinal_;
   why.generation = supervisor_->generation();
   if (why.request.empty()) why.request = request_text(type, request, 0);
-  refused_.fetch_add(1, std::memory_order_relaxed);
+  completions_->outcomes().note_refused(type, why.code);
 }
 
 void local_device::note_rare(prepared_request& made, const request_type& type,
@@ -93,8 +93,8 @@ void local_device::note_rare(prepared_request& made, const request_type& type,
   made.rare_->has_run_limit = options.run_limit.has_value();
   made.rare_->stop = options.stop;
   if (!config_.tracer) return;
-  made.rare_->trace = std::make_unique<request_trace>(config_.tracer, type, ordinal_,
-                                                      supervisor_->generation(), how.lane);
+  made.rare_->trace = std::make_unique<request_trace>(
+      config_.tracer, type, ordinal_, supervisor_->generation(), how.lane, options.tag);
 }
 
 // Takes a slot, and writes the request and its record.

@@ -70,6 +70,7 @@ class mailbox {
   [[nodiscard]] std::span<std::byte> heap(const arena::piece& piece) noexcept {
     return {heap_ + piece.offset, piece.bytes};
   }
+  [[nodiscard]] std::uint64_t heap_used_bytes();
   [[nodiscard]] std::uint64_t heap_bytes() const noexcept { return shared_->geometry.heap_bytes; }
 
   /// Gives the request its ticket, publishes it and wakes a sleeping worker. `on_its_way`, if
