@@ -344,7 +344,9 @@ result<std::vector<any_tensor>> roots_of(const definition& d, const run& sent) {
   return all;
 }
 
-std::string text_of(const run& sent, std::uint64_t part) {
+std::string request_text(const request_type& type, const void* request, std::uint64_t part) {
+  if (!is_run(type)) return print(type, request);
+  const run& sent = *static_cast<const run*>(request);
   const auto bytes =
       std::span(sent.definition.address(), static_cast<std::size_t>(sent.definition.count()));
   auto d = decode(bytes);
