@@ -340,7 +340,7 @@ world_health world_core::health() const {
       all.push_back(one);
     now.failed = failed_;
     now.last_failure = last_failure_;
-    now.operations = under_way_.empty() ? 0 : under_way_.back().number;
+    now.operations = next_ - 1;
   }
   for (const in_short& one : all) {
     now.under_way.push_back(
