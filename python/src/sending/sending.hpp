@@ -22,7 +22,7 @@ namespace troupe::python {
 
 struct device_handle;
 
-/// What waits in the queue.
+/// An element of the queue.
 class queued_sending {
  public:
   virtual ~queued_sending() = default;
