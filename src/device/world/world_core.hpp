@@ -36,7 +36,7 @@ class world_core final : public request_watch, public std::enable_shared_from_th
   [[nodiscard]] static result<std::shared_ptr<world_core>> create(
       std::vector<std::shared_ptr<local_device>> devices, const world_config& config,
       std::shared_ptr<std::mutex> order);
-  ~world_core();
+  ~world_core() override;
   world_core(const world_core&) = delete;
   world_core& operator=(const world_core&) = delete;
 
