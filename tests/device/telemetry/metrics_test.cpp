@@ -44,6 +44,20 @@ operation_telemetry of(const device_telemetry& d, std::string_view name) {
   return found == d.operations.end() ? operation_telemetry{} : *found;
 }
 
+// Its events agree with its health, and say what the faults were.
+void expect_faults(const device_telemetry& d) {
+  const auto lost =
+      std::ranges::find(d.events, device_event::kind::lost, &event_count::what)->count;
+  EXPECT_EQ(lost, d.health.restarts);
+  std::uint64_t faults = 0;
+  for (const fault_count& one : d.faults) {
+    faults += one.count;
+    EXPECT_TRUE(one.kind == "assert" || one.kind == "killed") << one.kind;
+    EXPECT_TRUE(one.kind == "killed" || one.library == "fault") << one.library;
+  }
+  EXPECT_EQ(faults, lost);
+}
+
 TEST(Metrics, CountsEveryRequestOnceUnderFaults) {
   troupe::system system({.log = [](const log_entry&) {}});
   device_config config = permissive();
@@ -98,17 +112,7 @@ TEST(Metrics, CountsEveryRequestOnceUnderFaults) {
   ASSERT_EQ(refused.size(), 1u);
   EXPECT_EQ(refused[0].code, errc::shape_mismatch);
   EXPECT_EQ(of(d, "fault.inject").done, 0u);
-  // Its events agree with its health, and say what the faults were.
-  const auto lost =
-      std::ranges::find(d.events, device_event::kind::lost, &event_count::what)->count;
-  EXPECT_EQ(lost, d.health.restarts);
-  std::uint64_t faults = 0;
-  for (const fault_count& one : d.faults) {
-    faults += one.count;
-    EXPECT_TRUE(one.kind == "assert" || one.kind == "killed") << one.kind;
-    EXPECT_TRUE(one.kind == "killed" || one.library == "fault") << one.library;
-  }
-  EXPECT_EQ(faults, lost);
+  expect_faults(d);
   EXPECT_EQ(d.last_event, gpu.events().back().number);
   EXPECT_GT(d.failovers.count(), 0u);
 }
