@@ -15,8 +15,8 @@ struct pivoted_columns {
   D* first;
   D* tau;
   std::int64_t* order;
-  real* lengths;  ///< of each column, below the rows that are done
-  real* exact;    ///< when they were last computed, not updated
+  real* lengths;  ///< columns from the next row on
+  real* exact;    ///< the same without updates since
   std::int64_t rows;
   std::int64_t columns;
   std::int64_t ld;
