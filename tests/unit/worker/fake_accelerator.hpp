@@ -1,5 +1,7 @@
 #pragma once
 
+#include "wire/layout.hpp"
+
 #include <troupe/plugin/accelerator.hpp>
 
 #include <atomic>
@@ -31,8 +33,12 @@ class fake_lane final : public accelerator_lane {
   [[nodiscard]] int lane() const noexcept override { return number_; }
   [[nodiscard]] std::shared_ptr<kept_blobs> blobs() const override { return blobs_; }
   [[nodiscard]] result<std::span<std::byte>> workspace(std::size_t bytes) override {
-    room_.resize(bytes);
-    return std::span(room_);
+    // What a twin has recorded keeps its room.
+    if (rooms_.empty() || rooms_.back().size() < bytes) {
+      if (!is_twin_) rooms_.clear();
+      rooms_.emplace_back(bytes);
+    }
+    return std::span(rooms_.back()).first(bytes);
   }
   [[nodiscard]] result<std::span<std::byte>> host_workspace(std::size_t bytes) override {
     host_room_.resize(bytes);
@@ -42,6 +48,16 @@ class fake_lane final : public accelerator_lane {
   [[nodiscard]] result<void> mark(std::uint64_t* where, std::uint64_t value) override;
   [[nodiscard]] result<void> mark_aside(std::uint64_t* where, std::uint64_t value) override;
   [[nodiscard]] result<void> check() override;
+  [[nodiscard]] bool is_recording() const noexcept override { return recording_ != nullptr; }
+  void retain(std::shared_ptr<const void> object) override;
+  [[nodiscard]] accelerator_lane* twin() override;
+  void replace_twin() noexcept override { old_twins_.push_back(std::move(twin_)); }
+  [[nodiscard]] result<void> begin_recording() override;
+  [[nodiscard]] result<void> check_recording() override;
+  [[nodiscard]] result<std::unique_ptr<recorded_work>> end_recording(
+      std::unique_ptr<recorded_work> like) override;
+  [[nodiscard]] std::byte* place_for_failure() override;
+  [[nodiscard]] result<void> launch(recorded_work& work, std::byte* reply) override;
   [[nodiscard]] result<void> finish() override {
     while (done_->load(std::memory_order_acquire) < enqueued_ && !ended())
       std::this_thread::yield();
@@ -50,11 +66,18 @@ class fake_lane final : public accelerator_lane {
 
   /// Called by executors; `work` runs on the lane's thread.
   void enqueue(std::function<void()> work);
+  /// The same for work that cannot be recorded.
+  void enqueue_eagerly(std::function<void()> work) {
+    if (recording_) is_spoilt_ = true;
+    enqueue(std::move(work));
+  }
   /// For work that blocks: true once it has to give up.
   [[nodiscard]] bool ended() const noexcept;
   [[nodiscard]] fake_accelerator& device() noexcept { return device_; }
 
  private:
+  class recording;
+
   void run();
   void follow(const fake_lane& other);
   void store(std::uint64_t* where, std::uint64_t value);
@@ -62,8 +85,13 @@ class fake_lane final : public accelerator_lane {
   fake_accelerator& device_;
   int number_;
   std::shared_ptr<kept_blobs> blobs_;
-  std::vector<std::byte> room_;
+  std::deque<std::vector<std::byte>> rooms_;
   std::vector<std::byte> host_room_;
+  bool is_twin_ = false;
+  bool is_spoilt_ = false;  // the recording has something that cannot be recorded
+  std::unique_ptr<recording> recording_;
+  std::unique_ptr<fake_lane> twin_;
+  std::vector<std::unique_ptr<fake_lane>> old_twins_;
   std::uint64_t enqueued_ = 0;  // counted by the enqueuing thread
   // Release: a thread that sees the count sees the work. Outlives the lane, as an event
   // that another lane waits for does.
@@ -109,6 +137,8 @@ class fake_accelerator final : public accelerator {
   std::atomic<bool> fails_to_wait{false};
   std::atomic<bool> fails_to_mark{false};
   std::atomic<bool> fails_the_check{false};
+  std::atomic<bool> records{true};
+  std::atomic<bool> fails_to_end_recording{false};
 
   std::shared_ptr<kept_blobs> blobs;  ///< for lanes; set before there are any
 
@@ -117,9 +147,62 @@ class fake_accelerator final : public accelerator {
   std::atomic<int> waits{0};
   std::atomic<int> marks{0};
   std::atomic<int> marks_aside{0};
+  std::atomic<int> twins{0};
+  std::atomic<int> recordings{0};
+  std::atomic<int> changed_recordings{0};  ///< made of another one
+  std::atomic<int> launches{0};
+  std::atomic<int> asked_while_recording{0};  ///< for the state of a queue that records
 
  private:
   unsigned seed_;
+};
+
+/// Closures, which any number of launches run.
+class fake_lane::recording final : public recorded_work {
+ public:
+  ~recording() override {
+    while (is_running())
+      std::this_thread::yield();
+  }
+  [[nodiscard]] bool is_running() override {
+    return running_->load(std::memory_order_acquire) != 0;
+  }
+  [[nodiscard]] std::size_t size() const noexcept override { return work_->size(); }
+  void add(std::function<void()> work) { work_->push_back(std::move(work)); }
+  void keep(std::shared_ptr<const void> object) { kept_.push_back(std::move(object)); }
+  std::byte* place_for_failure() {
+    if (!failure_) failure_ = std::make_shared<wire::reply_slot>();
+    return failure_->bytes;
+  }
+  void launch_on(fake_lane& lane, std::byte* reply) {
+    running_->fetch_add(1);
+    lane.enqueue([work = work_, failure = failure_, reply,
+                  over = std::make_shared<launched>(running_), &lane] {
+      if (failure) *failure = {};
+      for (const auto& one : *work)
+        if (!lane.ended()) one();
+      if (!failure || failure->code == 0) return;
+      auto& to = *reinterpret_cast<wire::reply_slot*>(reply - offsetof(wire::reply_slot, bytes));
+      failure->ticket = to.ticket;
+      to = *failure;
+    });
+  }
+
+ private:
+  /// Ends with its launch, also if a lost lane drops it.
+  struct launched {
+    explicit launched(std::shared_ptr<std::atomic<int>> all) : running(std::move(all)) {}
+    launched(const launched&) = delete;
+    launched& operator=(const launched&) = delete;
+    ~launched() { running->fetch_sub(1, std::memory_order_release); }
+    std::shared_ptr<std::atomic<int>> running;
+  };
+
+  std::shared_ptr<std::vector<std::function<void()>>> work_ =
+      std::make_shared<std::vector<std::function<void()>>>();
+  std::shared_ptr<std::atomic<int>> running_ = std::make_shared<std::atomic<int>>(0);
+  std::vector<std::shared_ptr<const void>> kept_;
+  std::shared_ptr<wire::reply_slot> failure_;
 };
 
 inline fake_lane::fake_lane(fake_accelerator& device, int number)
@@ -136,7 +219,52 @@ inline fake_lane::~fake_lane() {
 
 inline bool fake_lane::ended() const noexcept { return ending_.load() || device_.lost.load(); }
 
+inline void fake_lane::retain(std::shared_ptr<const void> object) {
+  if (recording_) recording_->keep(std::move(object));
+}
+
+inline accelerator_lane* fake_lane::twin() {
+  if (!device_.records.load() || old_twins_.size() == 3) return nullptr;
+  if (!twin_) {
+    device_.twins.fetch_add(1);
+    twin_ = std::make_unique<fake_lane>(device_, number_);
+    twin_->is_twin_ = true;
+  }
+  return twin_.get();
+}
+
+inline result<void> fake_lane::begin_recording() {
+  recording_ = std::make_unique<recording>();
+  is_spoilt_ = false;
+  return {};
+}
+
+inline result<void> fake_lane::check_recording() {
+  if (!is_spoilt_) return {};
+  return error{.code = errc::unsupported, .message = "the fake cannot record that"};
+}
+
+inline result<std::unique_ptr<recorded_work>> fake_lane::end_recording(
+    std::unique_ptr<recorded_work> like) {
+  std::unique_ptr<recorded_work> made = std::move(recording_);
+  if (is_spoilt_ || device_.fails_to_end_recording.load()) {
+    return error{.code = errc::library_error, .message = "the recording is void"};
+  }
+  if (like && like->size() == made->size()) device_.changed_recordings.fetch_add(1);
+  device_.recordings.fetch_add(1);
+  return made;
+}
+
+inline std::byte* fake_lane::place_for_failure() { return recording_->place_for_failure(); }
+
+inline result<void> fake_lane::launch(recorded_work& work, std::byte* reply) {
+  device_.launches.fetch_add(1);
+  static_cast<recording&>(work).launch_on(*this, reply);
+  return {};
+}
+
 inline void fake_lane::enqueue(std::function<void()> work) {
+  if (recording_) return recording_->add(std::move(work));
   ++enqueued_;
   {
     const std::lock_guard lock(mutex_);
@@ -188,7 +316,10 @@ inline void fake_lane::store(std::uint64_t* where, std::uint64_t value) {
   });
 }
 
-inline result<void> fake_lane::check() { return device_.outcome(device_.fails_the_check, "check"); }
+inline result<void> fake_lane::check() {
+  if (recording_) device_.asked_while_recording.fetch_add(1);
+  return device_.outcome(device_.fails_the_check, "check");
+}
 
 inline void fake_lane::run() {
   std::minstd_rand random(device_.seed() * 64 + static_cast<unsigned>(number_) + 1);
