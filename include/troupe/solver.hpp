@@ -4,6 +4,7 @@
 
 #include <troupe/solver/cholesky.hpp>
 #include <troupe/solver/eigen.hpp>
+#include <troupe/solver/indefinite.hpp>
 #include <troupe/solver/least_squares.hpp>
 #include <troupe/solver/lu.hpp>
 #include <troupe/solver/modes.hpp>

@@ -2948,6 +2948,32 @@ class Solver(Library):
         quarantine: bool = ...,
     ) -> Future[Any]:
         """Decomposes matrices: a = u · diag(s) · vh, with orthonormal u and vh."""
+    def sytrf(
+        self,
+        a: TensorLike,
+        factor: TensorLike | None = ...,
+        pivots: TensorLike | None = ...,
+        *,
+        uplo: Literal['upper', 'lower'] = ...,
+        info: TensorLike | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Any]:
+        """Factors symmetric matrices: a = U · D · Uᵀ (upper), or a = L · D · Lᵀ (lower)."""
+    def sytrs(
+        self,
+        factor: TensorLike,
+        pivots: TensorLike,
+        b: TensorLike,
+        x: TensorLike | None = ...,
+        *,
+        uplo: Literal['upper', 'lower'] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Solves systems with factors from `sytrf`: a · x = b."""
     def trtri(
         self,
         a: TensorLike,

@@ -47,7 +47,7 @@ int nvmlEventSetFree(void*) { return 0; }
 int nvmlDeviceGetComputeRunningProcesses_v3(void*, unsigned*, void*) { return gpu_is_lost; }
 int nvmlDeviceGetMemoryInfo(void*, void*) { return gpu_is_lost; }
 
-// Of the sensors of GPU-there, the driver lacks the temperature, and the GPU the ECC counters.
+// GPU-there lacks two sensors: its driver has no temperature, and it has no ECC counters.
 int nvmlDeviceGetPowerUsage(void* device, unsigned* milliwatts) {
   *milliwatts = 123'500;
   return device == &there ? 0 : gpu_is_lost;

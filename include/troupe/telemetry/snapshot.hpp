@@ -61,8 +61,8 @@ struct fault_count {
 /// The device time of the requests with one tag (`request_options::tag`).
 struct tag_time {
   std::uint64_t tag = 0;
-  std::uint64_t requests = 0;         ///< whose times were taken
-  std::chrono::nanoseconds device{};  ///< of these
+  std::uint64_t requests = 0;         ///< those whose times were taken
+  std::chrono::nanoseconds device{};  ///< the sum of these
 };
 
 /// One device at one moment.
@@ -80,8 +80,8 @@ struct device_telemetry {
   std::uint32_t mailbox_capacity = 0;  ///< requests; `statistics.in_flight` of them are in use
   std::uint64_t mailbox_bytes = 0;     ///< for long requests
   std::uint64_t mailbox_used_bytes = 0;
-  std::uint64_t frozen_bytes = 0;   ///< of `memory_used_bytes`
-  std::uint64_t tainted_bytes = 0;  ///< of buffers of which a part is undefined
+  std::uint64_t frozen_bytes = 0;   ///< a part of `memory_used_bytes`
+  std::uint64_t tainted_bytes = 0;  ///< buffers that are undefined in part
 
   std::uint64_t last_event = 0;          ///< number of the last one (`device::events`)
   std::vector<event_count> events{};     ///< by kind
@@ -98,7 +98,7 @@ struct device_telemetry {
 /// The facts about a running program: counts, states and times. Everything that shows them
 /// (Prometheus, the page, `troupe top`) is a view of this value.
 struct telemetry_snapshot {
-  std::string version{};  ///< of the library
+  std::string version{};  ///< the library's
   std::chrono::system_clock::time_point at{};
   std::chrono::steady_clock::time_point steady{};  ///< the same moment
   std::vector<device_telemetry> devices{};         ///< by number

@@ -251,7 +251,7 @@ void add_device(nb::module_& m) {
       .def("__repr__",
            [](const py_device& d) {
              return "<troupe.Device " + std::to_string(d->ordinal()) + ": " +
-                    d->description().name + ", " + std::string(name_of(d->health().state)) + ">";
+                    d->description().name + ", " + std::string(to_string(d->health().state)) + ">";
            })
       .def(
           "empty",

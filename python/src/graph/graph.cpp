@@ -118,8 +118,7 @@ nb::object run(nb::handle device, py_graph& g, const nb::dict& tensors,
                                 .run_limit = duration_of(run_limit),
                                 .quarantine = quarantine,
                                 .tag = tag};
-  troupe::device& to = on->in_order();
-  py_future coming(without_gil([&] { return to.run(what, arguments, options); }));
+  py_future coming(send(*on, what, std::move(arguments), options));
   if (coming.done()) coming.raise_refusal();
   return nb::cast(std::move(coming));
 }

@@ -75,14 +75,12 @@ class reactor final : public completion_driver {
   /// that both share.
   [[nodiscard]] bool is_copy() const noexcept { return copy_.is_here(); }
   [[nodiscard]] static error copy_error() { return forked_copy::why(); }
-  /// Registers a promise that no request answers; in a forked process it fails like those of
-  /// requests.
+  /// In a forked process, this promise, which no request answers, fails like those of requests.
   void track_promise(const std::shared_ptr<promise<void>>& answer) { copy_.track_promise(answer); }
   /// Answers completed requests, unless another thread does it now.
   void try_poll();
-  /// Returns when the answers counted before the call have been given. An answer may be counted a
-  /// moment before it is given, so that its receiver finds it counted. False once the deadline has
-  /// passed.
+  /// Waits for the answers counted so far: one is counted a moment before it is given, so that its
+  /// receiver finds it counted. False once the deadline has passed.
   [[nodiscard]] bool settle_answers(std::chrono::steady_clock::time_point deadline) noexcept;
   /// How long a thread that waits for the worker spins before it sleeps.
   [[nodiscard]] std::chrono::steady_clock::duration spins() const noexcept { return spins_; }
@@ -157,8 +155,7 @@ class reactor final : public completion_driver {
                         bool may_have_reply) {
     answers_.answer_completed(slot, by, may_have_reply);
   }
-  /// Refuses requests that would read undefined content, among those in flight and not held. Call
-  /// it after content has become undefined.
+  /// Refuses the requests in flight and not held that would read what has become undefined.
   void screen_in_flight(const role& held);
   /// Ends a request that no worker has: answers it, unless it was answered, and frees its slot.
   void drop(const role&, std::uint16_t slot, error why) { answers_.drop(slot, std::move(why)); }

@@ -238,66 +238,6 @@ void local_device::set_guards(std::shared_ptr<device_guards> guards) {
        .is_restarted = [guards = guards_] { guards->device_is_restarted(); }});
 }
 
-// With the role. Decodes the bytes that were sent; `use` gets null if they no longer decode.
-template <class Use>
-void local_device::with_request(std::uint16_t slot, Use&& use) const {
-  const request_type& type = *completions_->at(slot).type;
-  std::vector<std::byte> storage(type.bytes + type.alignment);
-  void* at = storage.data();
-  std::size_t left = storage.size();
-  at = std::align(type.alignment, type.bytes, at, left);
-  type.construct(type.context, at);
-  const auto destroy = [&type](void* made) { type.destroy(type.context, made); };
-  const std::unique_ptr<void, decltype(destroy)> request(at, destroy);
-  wire::address_ranges ranges{wire::address_range{device_memory_->base(), device_memory_->bytes()},
-                              wire::address_range{host_memory_->base(), host_memory_->bytes()}};
-  const std::uint32_t peers = requests_->shared()->peers.load(std::memory_order_acquire);
-  for (std::uint32_t i = 0; i < peers; ++i)
-    ranges[wire::first_peer_pool + i] = wire::range_of_peer(*requests_->shared(), i);
-  std::vector<wire::operand> operands;
-  const auto decoded = wire::decode(type, at, requests_->sent_bytes(slot), ranges, operands);
-  use(decoded ? at : nullptr);
-}
-
-// With the role.
-bool local_device::keeps_outputs(std::uint16_t slot, errc code) const {
-  const description_table& fields = *completions_->at(slot).type->fields;
-  if (!fields.keeps_on_failure && fields.kept_outcomes.empty()) return false;
-  bool keeps = false;
-  with_request(slot, [&](const void* request) {
-    keeps = request != nullptr && troupe::keeps_outputs(fields, request, code);
-  });
-  return keeps;
-}
-
-std::string local_device::request_text(const request_type& type, const void* request,
-                                       std::uint64_t part) {
-  if (!graph::is_run(type)) return print(type, request);
-  return graph::text_of(*static_cast<const graph::run*>(request), part);
-}
-
-// With the role.
-void local_device::complete_error(std::uint16_t slot, error& failure) {
-  const record& r = completions_->at(slot);
-  failure.device = ordinal_;
-  // The error of a request that a lost worker left behind names that worker's generation, although
-  // the next worker serves.
-  if (failure.generation == 0) failure.generation = supervisor_->generation();
-  // A worker reports a single reason for not knowing a request; the supervisor knows the whole one.
-  if (failure.code == errc::library_missing && failure.library.empty() && !supervisor_->gone()) {
-    error why = supervisor_->why_unknown(*r.type);
-    failure.code = why.code;
-    failure.message = std::move(why.message);
-    failure.library = std::move(why.library);
-  }
-  if (!failure.request.empty()) return;
-  // Failures are rare and requests are many: the text is decoded from the sent bytes only now.
-  with_request(slot, [&](const void* request) {
-    failure.request = request != nullptr ? request_text(*r.type, request, r.losses.part)
-                                         : std::string(r.type->name);
-  });
-}
-
 future<bool> local_device::cancel(sent_request one) {
   promise<bool> answer;
   future<bool> cancelled = answer.get_future();
@@ -390,7 +330,8 @@ std::uint64_t local_device::free_bytes() const {
 
 device_statistics local_device::statistics() const {
   const auto& totals = completions_->totals();
-  const std::uint64_t refused = refusals();
+  // In a forked process, the thread that held the lock at the fork does not exist.
+  const std::uint64_t refused = completions_->is_copy() ? 0 : completions_->outcomes().refused();
   return statistics_of(totals.answered.load(std::memory_order_acquire),
                        totals.failed.load(std::memory_order_acquire) + refused, refused);
 }
@@ -410,11 +351,6 @@ device_statistics local_device::statistics_of(std::uint64_t answered, std::uint6
   s.memory_limit_bytes = memory.limit_bytes;
   s.buffers = memory.buffers;
   return s;
-}
-
-// In a forked process, the thread that held the lock at the fork does not exist.
-std::uint64_t local_device::refusals() const {
-  return completions_->is_copy() ? 0 : completions_->outcomes().refused();
 }
 
 device_telemetry local_device::telemetry() const {

@@ -171,9 +171,8 @@ class local_device final : public device_endpoint, public peer_memory {
   };
   using deadline = std::optional<std::chrono::steady_clock::time_point>;
 
-  /// Frees the device: immediately, or on a thread of its own if a continuation holds the last
-  /// reference, because the device's thread runs that continuation or waits for it, and the
-  /// destructor waits for the thread.
+  /// Frees the device: on a thread of its own if a continuation holds the last reference, because
+  /// the destructor waits for the device's thread, which runs that continuation or waits for it.
   static void let_go(local_device* unused) noexcept;
 
   local_device(std::int32_t ordinal, device_config config,
@@ -222,10 +221,6 @@ class local_device final : public device_endpoint, public peer_memory {
   void forget_slab(const memory_pool& peer, const slab_place& removed);
   [[nodiscard]] device_statistics statistics_of(std::uint64_t answered, std::uint64_t failed,
                                                 std::uint64_t refused) const;
-  [[nodiscard]] std::uint64_t refusals() const;
-  /// A request for errors; `part` of `graph::text_of`.
-  [[nodiscard]] static std::string request_text(const request_type& type, const void* request,
-                                                std::uint64_t part);
   [[nodiscard]] bool keeps_outputs(std::uint16_t slot, errc code) const;
 
   const std::int32_t ordinal_;

@@ -83,7 +83,7 @@ void local_device::note_refusal(prepared_request& made, const request_type& type
   if (made.device_ != nullptr) made.drop();
   why.device = ordinal_;
   why.generation = supervisor_->generation();
-  if (why.request.empty()) why.request = request_text(type, request, 0);
+  if (why.request.empty()) why.request = graph::request_text(type, request, 0);
   completions_->outcomes().note_refused(type, why.code);
 }
 

@@ -19,7 +19,7 @@ namespace {
 // An event ends the wait at once; this is how long the watcher takes to notice that it must end.
 constexpr std::chrono::milliseconds watch_interval{200};
 constexpr std::chrono::milliseconds observe_interval{200};
-// Sensors are read this often, until nobody has asked for them for a while.
+// Sensors are read this often, until no snapshot has asked for them for a while.
 constexpr std::chrono::seconds sensors_interval{1};
 constexpr std::chrono::seconds sensors_asked_for{10};
 

@@ -8,16 +8,21 @@
 // The rest of LAPACK that the solver calls; getrf, getrs, getri and geqrf are with blas. A length
 // of 1 follows the arguments for each character among them.
 extern "C" {
-#define TROUPE_LAPACK(p)                                                                         \
-  void p##potrf_(const char* uplo, const blasint* n, void* a, const blasint* lda, blasint* info, \
-                 std::size_t);                                                                   \
-  void p##potri_(const char* uplo, const blasint* n, void* a, const blasint* lda, blasint* info, \
-                 std::size_t);                                                                   \
-  void p##trtri_(const char* uplo, const char* diag, const blasint* n, void* a,                  \
-                 const blasint* lda, blasint* info, std::size_t, std::size_t);                   \
-  void p##gels_(const char* trans, const blasint* m, const blasint* n, const blasint* nrhs,      \
-                void* a, const blasint* lda, void* b, const blasint* ldb, void* work,            \
-                const blasint* lwork, blasint* info, std::size_t);
+#define TROUPE_LAPACK(p)                                                                           \
+  void p##potrf_(const char* uplo, const blasint* n, void* a, const blasint* lda, blasint* info,   \
+                 std::size_t);                                                                     \
+  void p##potri_(const char* uplo, const blasint* n, void* a, const blasint* lda, blasint* info,   \
+                 std::size_t);                                                                     \
+  void p##trtri_(const char* uplo, const char* diag, const blasint* n, void* a,                    \
+                 const blasint* lda, blasint* info, std::size_t, std::size_t);                     \
+  void p##gels_(const char* trans, const blasint* m, const blasint* n, const blasint* nrhs,        \
+                void* a, const blasint* lda, void* b, const blasint* ldb, void* work,              \
+                const blasint* lwork, blasint* info, std::size_t);                                 \
+  void p##sytrf_(const char* uplo, const blasint* n, void* a, const blasint* lda, blasint* pivots, \
+                 void* work, const blasint* lwork, blasint* info, std::size_t);                    \
+  void p##sytrs_(const char* uplo, const blasint* n, const blasint* nrhs, const void* a,           \
+                 const blasint* lda, const blasint* pivots, void* b, const blasint* ldb,           \
+                 blasint* info, std::size_t);
 TROUPE_LAPACK(s)
 TROUPE_LAPACK(d)
 TROUPE_LAPACK(c)
@@ -121,6 +126,8 @@ struct solver_lapack;
     static constexpr auto potri = p##potri_;   \
     static constexpr auto trtri = p##trtri_;   \
     static constexpr auto gels = p##gels_;     \
+    static constexpr auto sytrf = p##sytrf_;   \
+    static constexpr auto sytrs = p##sytrs_;   \
     static constexpr auto ungqr = p##un##gqr_; \
     static constexpr auto unmqr = p##un##mqr_; \
     static constexpr auto gesdd = p##gesdd_;   \
