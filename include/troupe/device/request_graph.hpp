@@ -91,8 +91,8 @@ class TROUPE_EXPORT request_graph {
   /// The same as a JSON object {"name", "requests": [{"number", "body", "request"}], "edges":
   /// [{"from", "to", "kind"}]}.
   [[nodiscard]] std::string json() const;
-  /// How the worker in service runs it on the lane of this device: what is recorded on a GPU, what
-  /// is not, and why. Asks in the order of that lane.
+  /// How the worker in service runs it on the lane of this device, and why a GPU does not record
+  /// some of its requests. Asks in the order of that lane.
   [[nodiscard]] future<graph::graph_info> info(const device& on) const;
 
   [[nodiscard]] const std::shared_ptr<const detail::recorded_graph>& recorded() const noexcept {

@@ -21,10 +21,10 @@ struct segment {
 
 /// How the worker in service runs a graph on one lane.
 struct graph_info {
-  std::vector<segment> segments{};
-  std::int64_t runs = 0;        ///< since this worker or lane first met it
-  std::int64_t recordings = 0;  ///< how often a segment was recorded
-  std::int64_t launches = 0;    ///< how often a recorded segment was launched
+  std::vector<segment> segments{};  ///< on a GPU
+  std::int64_t runs = 0;            ///< since this worker or lane first met it
+  std::int64_t recordings = 0;      ///< how often a segment was recorded
+  std::int64_t launches = 0;        ///< how often a recorded segment was launched
   std::int64_t variants = 0;    ///< sets of tensors and values with recordings of their own, now
   std::int64_t operations = 0;  ///< kernels and copies in all recordings, now
   std::string why{};            ///< why nothing is recorded, if that is so

@@ -56,17 +56,17 @@ class accelerator_lane : public lane_context {
   /// Replaces the twin, after a call that could not be recorded: its objects may be unusable. They
   /// live on, for what was recorded with them.
   virtual void replace_twin() noexcept {}
-  /// Of a twin: it records what this thread enqueues on it, until `end_recording`.
+  /// Called of a twin: it records what this thread enqueues on it, until `end_recording`.
   [[nodiscard]] virtual result<void> begin_recording() { return no_recording(); }
-  /// Of a twin, while it records: the place that an executor gets for its reply if its work may
+  /// Called of a twin that records: the place that an executor gets for its reply if its work may
   /// find that the request fails (`operation::fails_late`). Null if there is none.
   [[nodiscard]] virtual std::byte* place_for_failure() { return nullptr; }
-  /// Of a twin, after each executor while it records. \errors `unsupported` if something was
+  /// Called of a twin that records, after each executor. \errors `unsupported` if something was
   /// enqueued that cannot be recorded
   [[nodiscard]] virtual result<void> check_recording() { return {}; }
-  /// Of a twin: it does not record any more, even if this fails. `like`: null, or a recording that
-  /// is not needed any more and does not run: if it differs in little, it becomes this one, which
-  /// is cheaper. \errors the backend's
+  /// Called of a twin: it does not record any more, even if this fails. `like`: null, or a
+  /// recording that is not needed any more and does not run: if it differs in little, it becomes
+  /// this one, which is cheaper. \errors the backend's
   [[nodiscard]] virtual result<std::unique_ptr<recorded_work>> end_recording(
       std::unique_ptr<recorded_work> like) {
     (void)like;

@@ -103,6 +103,7 @@ result<void> bound_graph::run(const graph::run& r, lane_context& lane, std::byte
   reply_ = reply;
   results_ = r.results.address();
   // A recording with these tensors and values shows that they are good.
+  if (stepped_) recordings_.note_called();
   const bool calls = stepped_ || !recordings_.begin(*roots, r.values, results_);
   if (calls) {
     if (auto bound = bind(*std::move(roots), r.values); !bound) return bound;
@@ -121,7 +122,9 @@ result<void> bound_graph::run(const graph::run& r, lane_context& lane, std::byte
 
 graph::graph_info bound_graph::info() const {
   auto all = recordings_.info();
-  if (!on_accelerator_) all.why = "this backend runs requests one by one";
+  if (on_accelerator_) return all;
+  all.segments.clear();
+  all.why = "this backend runs requests one by one";
   return all;
 }
 

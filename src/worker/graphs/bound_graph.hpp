@@ -90,7 +90,7 @@ class bound_graph final : graph_requests {
   std::vector<any_tensor> roots_;  // the requests hold these
   graph_recordings recordings_;
   std::uint64_t unmapped_ = 0;
-  // Of the run that runs.
+  // In a run:
   lane_context* lane_ = nullptr;
   std::atomic<std::uint64_t>* part_ = nullptr;
   bool stepped_ = false;  // it runs one request at a time

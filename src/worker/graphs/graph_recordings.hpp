@@ -24,7 +24,7 @@ class graph_requests {
   /// Calls the executor of a request on a queue. \errors its own, with the request's number
   [[nodiscard]] virtual result<void> run_request(std::uint64_t number, accelerator_lane& on) = 0;
   [[nodiscard]] virtual bool may_record(std::uint64_t number) = 0;
-  /// Where failures are written that the device finds.
+  /// The place for failures that the device finds.
   [[nodiscard]] virtual std::byte* failure_place() noexcept = 0;
   /// The reply of a request as far as it has been written; empty if it has none.
   [[nodiscard]] virtual std::span<std::byte> reply_of(std::uint64_t number) = 0;
@@ -65,6 +65,8 @@ class graph_recordings {
   /// called.
   [[nodiscard]] bool begin(std::span<const any_tensor> roots, std::span<const scalar> values,
                            const std::byte* results);
+  /// The same for a run without recordings.
+  void note_called() noexcept { ++runs_; }
   /// False if all requests of the run must be called: the recordings of that many variants still
   /// run, or recording was given up.
   [[nodiscard]] bool records() const noexcept { return current_ != nullptr; }
@@ -85,7 +87,7 @@ class graph_recordings {
   };
   struct recording {
     std::unique_ptr<recorded_work> work;
-    std::unique_ptr<recorded_work> old;  ///< of other tensors; may be changed into `work`
+    std::unique_ptr<recorded_work> old;  ///< for other tensors; may be changed into `work`
     std::vector<kept_reply> replies;
   };
   struct variant {
@@ -125,7 +127,7 @@ class graph_recordings {
   bool is_whole_ = false;     // all of the graph is in one recorded segment
   bool must_split_ = false;   // `why_not_` has changed
   std::string gave_up_;
-  int failures_ = 0;  // of recordings as a whole
+  int failures_ = 0;  // whole recordings that failed
   std::vector<std::unique_ptr<variant>> variants_;
   std::vector<std::unique_ptr<variant>> retired_;  // they may run
   variant* current_ = nullptr;

@@ -1,7 +1,5 @@
 #pragma once
 
-#include "wire/layout.hpp"
-
 #include <troupe/plugin/accelerator.hpp>
 
 #include <atomic>
@@ -33,7 +31,7 @@ class fake_lane final : public accelerator_lane {
   [[nodiscard]] int lane() const noexcept override { return number_; }
   [[nodiscard]] std::shared_ptr<kept_blobs> blobs() const override { return blobs_; }
   [[nodiscard]] result<std::span<std::byte>> workspace(std::size_t bytes) override {
-    // What a twin has recorded keeps its room.
+    // Recorded work goes on using the rooms of a twin.
     if (rooms_.empty() || rooms_.back().size() < bytes) {
       if (!is_twin_) rooms_.clear();
       rooms_.emplace_back(bytes);
@@ -78,6 +76,7 @@ class fake_lane final : public accelerator_lane {
  private:
   class recording;
 
+  void record(std::function<void()> work);
   void run();
   void follow(const fake_lane& other);
   void store(std::uint64_t* where, std::uint64_t value);
@@ -87,8 +86,7 @@ class fake_lane final : public accelerator_lane {
   std::shared_ptr<kept_blobs> blobs_;
   std::deque<std::vector<std::byte>> rooms_;
   std::vector<std::byte> host_room_;
-  bool is_twin_ = false;
-  bool is_spoilt_ = false;  // the recording has something that cannot be recorded
+  bool is_twin_ = false, is_spoilt_ = false;  // spoilt: by work that cannot be recorded
   std::unique_ptr<recording> recording_;
   std::unique_ptr<fake_lane> twin_;
   std::vector<std::unique_ptr<fake_lane>> old_twins_;
@@ -137,8 +135,7 @@ class fake_accelerator final : public accelerator {
   std::atomic<bool> fails_to_wait{false};
   std::atomic<bool> fails_to_mark{false};
   std::atomic<bool> fails_the_check{false};
-  std::atomic<bool> records{true};
-  std::atomic<bool> fails_to_end_recording{false};
+  std::atomic<bool> records{true}, fails_to_end_recording{false};
 
   std::shared_ptr<kept_blobs> blobs;  ///< for lanes; set before there are any
 
@@ -157,54 +154,6 @@ class fake_accelerator final : public accelerator {
   unsigned seed_;
 };
 
-/// Closures, which any number of launches run.
-class fake_lane::recording final : public recorded_work {
- public:
-  ~recording() override {
-    while (is_running())
-      std::this_thread::yield();
-  }
-  [[nodiscard]] bool is_running() override {
-    return running_->load(std::memory_order_acquire) != 0;
-  }
-  [[nodiscard]] std::size_t size() const noexcept override { return work_->size(); }
-  void add(std::function<void()> work) { work_->push_back(std::move(work)); }
-  void keep(std::shared_ptr<const void> object) { kept_.push_back(std::move(object)); }
-  std::byte* place_for_failure() {
-    if (!failure_) failure_ = std::make_shared<wire::reply_slot>();
-    return failure_->bytes;
-  }
-  void launch_on(fake_lane& lane, std::byte* reply) {
-    running_->fetch_add(1);
-    lane.enqueue([work = work_, failure = failure_, reply,
-                  over = std::make_shared<launched>(running_), &lane] {
-      if (failure) *failure = {};
-      for (const auto& one : *work)
-        if (!lane.ended()) one();
-      if (!failure || failure->code == 0) return;
-      auto& to = *reinterpret_cast<wire::reply_slot*>(reply - offsetof(wire::reply_slot, bytes));
-      failure->ticket = to.ticket;
-      to = *failure;
-    });
-  }
-
- private:
-  /// Ends with its launch, also if a lost lane drops it.
-  struct launched {
-    explicit launched(std::shared_ptr<std::atomic<int>> all) : running(std::move(all)) {}
-    launched(const launched&) = delete;
-    launched& operator=(const launched&) = delete;
-    ~launched() { running->fetch_sub(1, std::memory_order_release); }
-    std::shared_ptr<std::atomic<int>> running;
-  };
-
-  std::shared_ptr<std::vector<std::function<void()>>> work_ =
-      std::make_shared<std::vector<std::function<void()>>>();
-  std::shared_ptr<std::atomic<int>> running_ = std::make_shared<std::atomic<int>>(0);
-  std::vector<std::shared_ptr<const void>> kept_;
-  std::shared_ptr<wire::reply_slot> failure_;
-};
-
 inline fake_lane::fake_lane(fake_accelerator& device, int number)
     : device_(device), number_(number), blobs_(device.blobs), thread_([this] { run(); }) {}
 
@@ -219,52 +168,8 @@ inline fake_lane::~fake_lane() {
 
 inline bool fake_lane::ended() const noexcept { return ending_.load() || device_.lost.load(); }
 
-inline void fake_lane::retain(std::shared_ptr<const void> object) {
-  if (recording_) recording_->keep(std::move(object));
-}
-
-inline accelerator_lane* fake_lane::twin() {
-  if (!device_.records.load() || old_twins_.size() == 3) return nullptr;
-  if (!twin_) {
-    device_.twins.fetch_add(1);
-    twin_ = std::make_unique<fake_lane>(device_, number_);
-    twin_->is_twin_ = true;
-  }
-  return twin_.get();
-}
-
-inline result<void> fake_lane::begin_recording() {
-  recording_ = std::make_unique<recording>();
-  is_spoilt_ = false;
-  return {};
-}
-
-inline result<void> fake_lane::check_recording() {
-  if (!is_spoilt_) return {};
-  return error{.code = errc::unsupported, .message = "the fake cannot record that"};
-}
-
-inline result<std::unique_ptr<recorded_work>> fake_lane::end_recording(
-    std::unique_ptr<recorded_work> like) {
-  std::unique_ptr<recorded_work> made = std::move(recording_);
-  if (is_spoilt_ || device_.fails_to_end_recording.load()) {
-    return error{.code = errc::library_error, .message = "the recording is void"};
-  }
-  if (like && like->size() == made->size()) device_.changed_recordings.fetch_add(1);
-  device_.recordings.fetch_add(1);
-  return made;
-}
-
-inline std::byte* fake_lane::place_for_failure() { return recording_->place_for_failure(); }
-
-inline result<void> fake_lane::launch(recorded_work& work, std::byte* reply) {
-  device_.launches.fetch_add(1);
-  static_cast<recording&>(work).launch_on(*this, reply);
-  return {};
-}
-
 inline void fake_lane::enqueue(std::function<void()> work) {
-  if (recording_) return recording_->add(std::move(work));
+  if (recording_) return record(std::move(work));
   ++enqueued_;
   {
     const std::lock_guard lock(mutex_);
@@ -341,3 +246,5 @@ inline void fake_lane::run() {
 }
 
 }  // namespace troupe::testing_worker
+
+#include "recording/fake_recording.hpp"

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "backend/cuda/context/lane.hpp"
-#include "backend/cuda/context/stream_recorder.hpp"
+#include "backend/cuda/context/recording/stream_recorder.hpp"
 #include "backend/cuda/driver.hpp"
 #include "base/scratch.hpp"
 
@@ -94,8 +94,8 @@ class stream_lane final : public lane {
   std::size_t workspace_bytes_ = 0;
   detail::scratch host_workspace_;
   std::unordered_map<const void*, std::shared_ptr<void>> attachments_;
-  std::optional<stream_recorder> recorder_;          // of a twin
-  std::vector<CUdeviceptr> old_rooms_;               // of a twin: recorded kernels work there
+  std::optional<stream_recorder> recorder_;          // a twin has one
+  std::vector<CUdeviceptr> old_rooms_;               // in a twin: recorded kernels work there
   std::vector<std::unique_ptr<stream_lane>> twins_;  // the last one is in use
   std::size_t replaced_twins_ = 0;
 };

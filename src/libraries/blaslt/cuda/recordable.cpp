@@ -1,4 +1,4 @@
-#include <troupe/blaslt.hpp>
+#include <troupe/blaslt/matmul.hpp>
 #include <troupe/plugin/static_registration.hpp>
 
 namespace troupe::cuda {

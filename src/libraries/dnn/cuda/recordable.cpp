@@ -1,4 +1,8 @@
-#include <troupe/dnn.hpp>
+#include <troupe/dnn/batch_norm.hpp>
+#include <troupe/dnn/kv_append.hpp>
+#include <troupe/dnn/lrn.hpp>
+#include <troupe/dnn/pooling.hpp>
+#include <troupe/dnn/resample.hpp>
 #include <troupe/plugin/static_registration.hpp>
 
 namespace troupe::cuda {

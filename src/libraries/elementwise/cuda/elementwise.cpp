@@ -184,7 +184,6 @@ result<void> run(const R& r, lane& where) {
           .message = fmt::format("the program cannot be compiled: {}", known.kernel->failure)};
     }
   }
-  // Also in the call that orders the kernel.
   if (order || (known.kernel && known.kernel->now.load(std::memory_order_relaxed) ==
                                     compiled_kernel::state::compiling))
     where.note_provisional();

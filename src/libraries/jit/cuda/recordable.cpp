@@ -1,11 +1,11 @@
-#include <troupe/jit.hpp>
+#include <troupe/jit/launch.hpp>
 #include <troupe/plugin/static_registration.hpp>
 
 namespace troupe::cuda {
 namespace {
 
-// Images stay as long as their context. What follows a programmatic launch may begin before its
-// end, which the order of a recording does not say.
+// Images stay as long as their context. The work behind a programmatic launch may begin before
+// its end, which the order of a recording does not say.
 bool waits_its_turn(const void* request) {
   return !static_cast<const jit::launch*>(request)->programmatic;
 }

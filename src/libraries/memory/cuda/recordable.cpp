@@ -1,4 +1,6 @@
-#include <troupe/memory.hpp>
+#include <troupe/memory/convert.hpp>
+#include <troupe/memory/copy.hpp>
+#include <troupe/memory/fill.hpp>
 #include <troupe/plugin/static_registration.hpp>
 
 namespace troupe::cuda {

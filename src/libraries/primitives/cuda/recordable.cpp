@@ -1,5 +1,9 @@
 #include <troupe/plugin/static_registration.hpp>
-#include <troupe/primitives.hpp>
+#include <troupe/primitives/histograms.hpp>
+#include <troupe/primitives/reductions.hpp>
+#include <troupe/primitives/scans.hpp>
+#include <troupe/primitives/selection.hpp>
+#include <troupe/primitives/sorting.hpp>
 
 namespace troupe::cuda {
 namespace {

@@ -1,5 +1,8 @@
 #include <troupe/plugin/static_registration.hpp>
-#include <troupe/rng.hpp>
+#include <troupe/rng/bits.hpp>
+#include <troupe/rng/continuous.hpp>
+#include <troupe/rng/discrete.hpp>
+#include <troupe/rng/permutation.hpp>
 
 namespace troupe::cuda {
 namespace {

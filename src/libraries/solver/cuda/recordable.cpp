@@ -1,5 +1,8 @@
 #include <troupe/plugin/static_registration.hpp>
-#include <troupe/solver.hpp>
+#include <troupe/solver/cholesky.hpp>
+#include <troupe/solver/lu.hpp>
+#include <troupe/solver/qr.hpp>
+#include <troupe/solver/triangular.hpp>
 
 namespace troupe::cuda {
 namespace {

@@ -1,6 +1,6 @@
-#include "backend/cuda/context/stream_recorder.hpp"
+#include "backend/cuda/context/recording/stream_recorder.hpp"
 
-#include "backend/cuda/context/failure_delivery.hpp"
+#include "backend/cuda/context/recording/failure_delivery.hpp"
 #include "base/try.hpp"
 #include "wire/layout.hpp"
 

@@ -38,7 +38,7 @@ class executable_graph final : public recorded_work {
 };
 
 /// Captures what one thread enqueues on a stream. Capturing is local to the thread: others may
-/// call what would invalidate it, such as allocations, but nobody may query the stream.
+/// allocate, for example, but must not query the stream.
 class stream_recorder {
  public:
   stream_recorder(const driver& d, CUstream stream) noexcept : driver_(d), stream_(stream) {}

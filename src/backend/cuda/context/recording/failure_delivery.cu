@@ -1,10 +1,10 @@
-#include "backend/cuda/context/failure_delivery.hpp"
+#include "backend/cuda/context/recording/failure_delivery.hpp"
 #include "wire/layout.hpp"
 
 namespace troupe::cuda {
 namespace {
 
-// The worker has written the ticket, and whoever wrote the code before was first.
+// The worker has written the ticket. The first failure of a run stays.
 __global__ void deliver(const wire::reply_slot* from, wire::reply_slot* to) {
   if (from->code == 0 || to->code != 0) return;
   for (std::uint32_t i = 0; i < from->reply_bytes && i < sizeof(from->bytes); ++i)
