@@ -14,6 +14,7 @@
 #include <mutex>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 /// How requests are sent: at once, or, where the mailbox is full and an event loop must not wait,
@@ -41,9 +42,11 @@ class queued_sending {
 /// A request in the queue, and its state once sent.
 class queued_request final : public queued_sending {
  public:
-  queued_request(const device& on, const library_actor& to, any_request request,
-                 const request_options& options)
-      : on_(on), to_(to), request_(std::move(request)), options_(options) {}
+  queued_request(device on, library_actor to, any_request request, request_options options)
+      : on_(std::move(on)),
+        to_(std::move(to)),
+        request_(std::move(request)),
+        options_(std::move(options)) {}
 
   [[nodiscard]] future<any_reply> get_future() noexcept { return answer_.get_future(); }
   void send() override;
@@ -65,9 +68,12 @@ class queued_request final : public queued_sending {
 /// A run of a graph in the queue. Its arguments have been checked.
 class queued_run final : public queued_sending {
  public:
-  queued_run(const device& on, const request_graph& graph, std::vector<graph_argument> arguments,
-             const request_options& options)
-      : on_(on), graph_(graph), arguments_(std::move(arguments)), options_(options) {}
+  queued_run(device on, request_graph graph, std::vector<graph_argument> arguments,
+             request_options options)
+      : on_(std::move(on)),
+        graph_(std::move(graph)),
+        arguments_(std::move(arguments)),
+        options_(std::move(options)) {}
 
   [[nodiscard]] future<graph_replies> get_future() noexcept { return answer_.get_future(); }
   void send() override;
