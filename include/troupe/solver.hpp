@@ -2,6 +2,7 @@
 
 /// Factorisations, solves, least squares, singular values and eigenvalues.
 
+#include <troupe/solver/banded.hpp>
 #include <troupe/solver/cholesky.hpp>
 #include <troupe/solver/eigen.hpp>
 #include <troupe/solver/indefinite.hpp>

@@ -2917,6 +2917,21 @@ class Solver(Library):
         tag: int = ...,
     ) -> Future[Any]:
         """Finds eigenvalues and eigenvectors of a with b, which is positive definite."""
+    def gbsv(
+        self,
+        ab: TensorLike,
+        b: TensorLike,
+        x: TensorLike | None = ...,
+        *,
+        kl: int = ...,
+        ku: int = ...,
+        info: TensorLike | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+        tag: int = ...,
+    ) -> Future[Any]:
+        """Solves systems with band matrices: a · x = b, by LU with partial pivoting."""
     def gels(
         self,
         a: TensorLike,
@@ -2933,6 +2948,19 @@ class Solver(Library):
         tag: int = ...,
     ) -> Future[Any]:
         """Finds x that minimises the norm of each column of a · x − b; of several, the shortest."""
+    def geqp3(
+        self,
+        a: TensorLike,
+        qr: TensorLike | None = ...,
+        tau: TensorLike | None = ...,
+        columns: TensorLike | None = ...,
+        *,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+        tag: int = ...,
+    ) -> Future[tuple[Tensor, Tensor, Tensor]]:
+        """Factors matrices with pivoting of columns: a · P = Q · R, Q as Householder reflectors."""
     def geqrf(
         self,
         a: TensorLike,
@@ -3024,7 +3052,7 @@ class Solver(Library):
         quarantine: bool = ...,
         tag: int = ...,
     ) -> Future[Tensor]:
-        """Writes Q, from the reflectors of `geqrf`."""
+        """Writes Q, from the reflectors of `geqrf` or `geqp3`."""
     def ormqr(
         self,
         qr: TensorLike,
@@ -3040,6 +3068,20 @@ class Solver(Library):
         tag: int = ...,
     ) -> Future[Tensor]:
         """Multiplies by Q: y = op_q(Q) · x (left), or y = x · op_q(Q) (right)."""
+    def pbsv(
+        self,
+        ab: TensorLike,
+        b: TensorLike,
+        x: TensorLike | None = ...,
+        *,
+        uplo: Literal['upper', 'lower'] = ...,
+        info: TensorLike | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+        tag: int = ...,
+    ) -> Future[Any]:
+        """Solves systems with positive definite band matrices: a · x = b, by Cholesky."""
     def posv(
         self,
         a: TensorLike,
