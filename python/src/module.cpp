@@ -12,6 +12,7 @@ NB_MODULE(_core, m) {
   add_device(m);
   add_actor(m);
   add_system(m);
+  add_telemetry(m);
   add_world(m);
   add_parallel(m);
   add_events(m);
