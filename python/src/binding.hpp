@@ -157,7 +157,6 @@ void add_operation(nb::module_& m);
 void add_device(nb::module_& m);
 void add_actor(nb::module_& m);
 void add_system(nb::module_& m);
-void add_telemetry(nb::module_& m);
 void add_world(nb::module_& m);
 void add_parallel(nb::module_& m);
 void add_events(nb::module_& m);

@@ -1,4 +1,5 @@
 #include "binding.hpp"
+#include "telemetry.hpp"
 
 NB_MODULE(_core, m) {
   using namespace troupe::python;

@@ -126,8 +126,8 @@ std::chrono::nanoseconds health_monitor::since_loss(const device_telemetry& d,
   return last == events.rend() ? std::chrono::nanoseconds::zero() : s.at - last->at;
 }
 
-// As far as libraries have lanes of their own. The answers are looked at, not waited for: where the
-// program's continuations hold each other up, those of a probe would come late, too.
+// Reaches each library that has a lane of its own. The answers are looked at and have no
+// continuations: the program's continuations could hold those up.
 health_monitor::probe health_monitor::ask(const device_telemetry& d, clock::time_point now) {
   probe made{.sent = now};
   // A request to a full mailbox may wait for room.

@@ -16,7 +16,7 @@
 
 namespace troupe::telemetry {
 
-/// What is said about one device.
+/// The health of one device.
 struct device_verdict {
   std::int32_t device = 0;
   std::uint64_t generation = 0;

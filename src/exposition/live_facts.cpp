@@ -65,7 +65,7 @@ std::string operation_row(std::int32_t device, const operation_telemetry& o) {
   return made + '}';
 }
 
-// "0-17.1-4": of device 0 event 17, of device 1 event 4.
+// "0-17.1-4": event 17 of device 0, event 4 of device 1.
 std::map<std::int32_t, std::uint64_t> read_numbers(std::string_view text) {
   std::map<std::int32_t, std::uint64_t> made;
   const char* at = text.data();

@@ -12,17 +12,17 @@
 
 namespace troupe::telemetry {
 
-/// What a page in a browser is told as it happens: rows of facts, by name, and events of devices. A
-/// row is sent when it has changed. On one thread.
+/// Tells pages in browsers what happens: rows of facts, by name, and events of devices. A row is
+/// sent when it has changed. Used by one thread.
 class live_facts {
  public:
   live_facts(troupe::system& system, health_monitor& health) : system_(&system), health_(&health) {}
 
-  /// What all readers get next, as server-sent events. Never empty, so that a reader knows that the
-  /// program is there.
+  /// The next piece for all readers, as server-sent events. It is never empty, so that a reader
+  /// knows that the program is there.
   [[nodiscard]] std::string next();
-  /// What a new reader gets, who has seen the events up to `last_event`: all rows, and the events
-  /// since. It goes on with `next`.
+  /// The first piece for a new reader, who has seen the events up to `last_event`: all rows, and
+  /// the events since. `next` follows.
   [[nodiscard]] std::string beginning(std::string_view last_event);
 
  private:

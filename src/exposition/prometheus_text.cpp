@@ -241,7 +241,7 @@ void writer::times() {
            if (one.timed) to_.add_histogram(device, one.name, one.timed->duration, request_bounds);
          }
        });
-  // By library: where time goes, at few series.
+  // By library, which takes few series.
   std::vector<std::map<std::string, timed_requests>> by_library;
   for (const device_telemetry& d : devices_) {
     auto& sums = by_library.emplace_back();

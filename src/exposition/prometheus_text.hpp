@@ -16,7 +16,7 @@ class prometheus_text {
   /// operation that was once by itself stays so, because counters must not fall.
   [[nodiscard]] std::string write(const telemetry_snapshot& s);
 
-  /// Of operations; all others together have fewer than 100 for each device.
+  /// The most for operations; all others together have fewer than 100 for each device.
   static constexpr std::size_t most_series = 4000;
 
  private:

@@ -9,10 +9,14 @@
 #include <troupe/core/system.hpp>
 #include <troupe/telemetry/serve.hpp>
 #include <troupe/telemetry/snapshot.hpp>
+#include <troupe/telemetry/trace.hpp>
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
+#include <charconv>
+#include <chrono>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -21,10 +25,47 @@ namespace troupe::telemetry {
 namespace {
 
 constexpr std::string_view json = "application/json";
+constexpr std::string_view faults = "/faults/";
 
 bool is_health(std::string_view path) {
   return path == "/livez" || path == "/v2/health/live" || path == "/readyz" ||
          path == "/v2/health/ready" || path == "/health" || path == "/healthz";
+}
+
+// The number that all of `text` is.
+template <class Number>
+std::optional<Number> number_of(std::string_view text) {
+  Number made{};
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), made);
+  if (read.ec != std::errc() || read.ptr != text.data() + text.size()) return std::nullopt;
+  return made;
+}
+
+// `/trace.json?seconds=5`: of the last moments.
+http_response trace_of(const troupe::system& system, std::string_view query) {
+  constexpr std::int64_t most_seconds = 3600;
+  const std::string_view given = query_value(query, "seconds");
+  const auto seconds =
+      given.empty() ? std::optional<std::int64_t>(5) : number_of<std::int64_t>(given);
+  if (!seconds || *seconds < 0) return refusal(400, "seconds must be a whole number, 0 or more");
+  return {.type = std::string(json),
+          .body = trace_json(system, std::chrono::seconds(std::min(*seconds, most_seconds)))};
+}
+
+// `/faults/0-17.json`: of the moments before event 17 of device 0, a loss.
+http_response trace_of_fault(const troupe::system& system, std::string_view path) {
+  path.remove_prefix(faults.size());
+  const std::size_t dash = path.find('-');
+  if (path.ends_with(".json") && dash != std::string_view::npos) {
+    path.remove_suffix(std::string_view(".json").size());
+    const auto device = number_of<std::int32_t>(path.substr(0, dash));
+    const auto event = number_of<std::uint64_t>(path.substr(std::min(dash + 1, path.size())));
+    if (device && event) {
+      if (auto kept = trace_of_loss(system, *device, *event))
+        return {.type = std::string(json), .body = *std::move(kept)};
+    }
+  }
+  return refusal(404, "no trace is kept of that; of the last four losses there is one");
 }
 
 std::string key_of_next_server() {
@@ -55,10 +96,13 @@ struct server::parts final : system_service {
           .headers =
               fmt::format("Content-Security-Policy: {}\r\nX-Frame-Options: DENY\r\n", page_policy)};
     }
-    for (const std::string_view one : {"/metrics", "/snapshot.json", "/events", "/top"}) {
+    for (const std::string_view one :
+         {"/metrics", "/snapshot.json", "/events", "/trace.json", "/top"}) {
       if (r.path == one) return std::nullopt;
     }
-    return refusal(404, "/  /metrics  /livez  /readyz  /healthz  /snapshot.json  /events  /top");
+    if (r.path.starts_with(faults)) return std::nullopt;
+    return refusal(
+        404, "/  /metrics  /livez  /readyz  /healthz  /snapshot.json  /events  /trace.json  /top");
   }
 
   [[nodiscard]] http_response answer_health(const http_request& r) {
@@ -88,6 +132,8 @@ struct server::parts final : system_service {
       return {.body = top.write(system->snapshot(), health.judge(), system->events(),
                                 query_value(r.query, "sort"))};
     }
+    if (r.path == "/trace.json") return trace_of(*system, r.query);
+    if (r.path.starts_with(faults)) return trace_of_fault(*system, r.path);
     return {.type = std::string(json), .body = to_json(system->snapshot())};
   }
 

@@ -11,7 +11,7 @@
 
 namespace troupe::telemetry {
 
-/// What `troupe top` shows: devices, operations and the last events, as text.
+/// The text of `troupe top`: devices, operations and the last events.
 class top_text {
  public:
   /// Rates are those since the last text that is at least half a second old. `sort` names a column

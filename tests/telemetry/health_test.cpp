@@ -100,7 +100,7 @@ TEST_F(Health, ProbesOnlyWhereNothingEnds) {
       soon([&] { return ask(shown.port(), "/readyz").status == 200 && markers() > before; }));
 }
 
-// 200 only where a request is answered: what it says is tried right after.
+// A 200 is tried at once: the next request must be answered.
 TEST_F(Health, IsReadyWhileWorkersAreKilled) {
   const telemetry::server shown = serve({.grace = 20s});
   device gpu = make_device(true);

@@ -1,4 +1,4 @@
-// What is served, to whom, and what becomes of clients that do not behave.
+// The server's responses, who gets them, and clients that do not behave.
 
 #include "telemetry/client.hpp"
 
@@ -60,6 +60,13 @@ TEST_F(Http, ServesThePageTheFactsAndHealth) {
   for (const char* path : {"/livez", "/readyz", "/healthz", "/health", "/v2/health/ready"})
     EXPECT_EQ(ask(shown.port(), path).status, 200) << path;
   EXPECT_NE(ask(shown.port(), "/top").body.find("lane.marker"), std::string::npos);
+  EXPECT_EQ(ask(shown.port(), "/trace.json?seconds=3").status, 200);
+  EXPECT_EQ(ask(shown.port(), "/trace.json?seconds=9223372036854775807").status, 200);
+  for (const char* wrong : {"-1", "NaN", "1e9", "9223372036854775808", "5x"})
+    EXPECT_EQ(ask(shown.port(), std::string("/trace.json?seconds=") + wrong).status, 400) << wrong;
+  for (const char* wrong :
+       {"/faults/", "/faults/0-1.json", "/faults/-.json", "/faults/../x-1.json"})
+    EXPECT_EQ(ask(shown.port(), wrong).status, 404) << wrong;
   EXPECT_EQ(ask(shown.port(), "/favicon.ico").status, 404);
 }
 
@@ -197,7 +204,7 @@ TEST_F(Http, StreamsRowsAndEventsAndAtMostEightTimes) {
         take(stream("Last-Event-ID: " + std::string(number) + "\r\n"), "event: device\ndata:");
     EXPECT_NE(all.find("\nid: 0-1\n"), std::string::npos) << number;
   }
-  // What changes comes by itself.
+  // Changes come by themselves.
   gpu_.ask(lane::marker{}).get();
   EXPECT_NE(take(first, "operation 0 lane.marker").find("\"all\":false"), std::string::npos);
   std::vector<os::unique_fd> more;

@@ -57,7 +57,7 @@ TEST(Metrics, KeepsBelowFiveThousandSeries) {
   const auto took = std::chrono::steady_clock::now() - begin;
   EXPECT_LT(series_of(first), 5000);
   EXPECT_NE(first.find("operation=\"other\""), std::string::npos);
-  // Whatever is added up, nothing is lost, and nothing falls when more operations come.
+  // The sum holds, however operations are added up.
   EXPECT_EQ(sum_of(first, "troupe_requests_total"), 8 * 190 * 13);
   const std::string second = text.write(busy(8, 250));
   EXPECT_EQ(sum_of(second, "troupe_requests_total"), 8 * 250 * 13);

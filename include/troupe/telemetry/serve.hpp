@@ -19,10 +19,10 @@ namespace troupe::telemetry {
 struct serve_options {
   /// A numeric address. Any but one of this machine alone ("127.0.0.1", "::1") needs a token.
   std::string address = "127.0.0.1";
-  std::uint16_t port = 0;  ///< 0: a free one
-  /// If not empty, whoever asks must give it: `Authorization: Bearer TOKEN`, or once `?token=TOKEN`
-  /// in a browser. At least 16 letters, digits or `-._~`. Health is told without it, by the status
-  /// alone.
+  std::uint16_t port = 0;  ///< 0 takes a free one.
+  /// A token that clients must give, unless it is empty: `Authorization: Bearer TOKEN`, or once
+  /// `?token=TOKEN` in a browser. At least 16 letters, digits or `-._~`. Health is told without it,
+  /// by the status alone.
   std::string token{};
   /// Serves the same for this user at `$XDG_RUNTIME_DIR/troupe/PID.sock` (without the variable in
   /// /run/user/UID, or /tmp/troupe-UID), for `troupe top`. It does without where that is
@@ -34,7 +34,7 @@ struct serve_options {
   std::chrono::nanoseconds grace = std::chrono::seconds(2);
 };
 
-/// What `serve` has started. It ends with this object or with its system, whichever is first.
+/// A running server, see `serve`. It ends with this object or with its system, whichever is first.
 class TROUPE_EXPORT server {
  public:
   struct parts;

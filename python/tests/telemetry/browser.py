@@ -17,7 +17,7 @@ class Browser:
         options = {
             "args": [
                 "--headless=new",
-                "--no-sandbox",  # of a test, as root
+                "--no-sandbox",  # tests may run as root
                 "--disable-gpu",
                 "--disable-background-networking",
                 f"--user-data-dir={profile}",

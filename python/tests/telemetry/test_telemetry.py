@@ -120,7 +120,7 @@ def check_page(system, gpu, shown, browser):
     assert within(10, lambda: gpu.health.generation > generation)
     begin = time.monotonic()
     assert within(5, lambda: "ended by SIGKILL" in browser.text("#events"))
-    assert time.monotonic() - begin < 3  # of one second, on a machine with other work
+    assert time.monotonic() - begin < 3  # usually less than one
 
     # A culprit is named, and its details open by keyboard.
     lose(gpu)
@@ -128,7 +128,25 @@ def check_page(system, gpu, shown, browser):
     browser.run("document.querySelector('.event.warning summary').focus()")
     browser.run("document.activeElement.click()")
     assert "fault.inject" in browser.text(".event[open] .all")
+    check_texts_and_sizes(browser)
 
+    # Nothing came from elsewhere, and nothing was refused by the policy.
+    others = [
+        one
+        for one in browser.requested()
+        if not one.startswith(("chrome:", "data:", f"http://127.0.0.1:{shown.port}/"))
+    ]
+    assert others == []
+    assert browser.log("browser") == []
+
+    # When the program says no more, the page says that.
+    shown.close()
+    assert within(5, lambda: browser.run("return document.body.className") == "stale")
+    assert within(5, lambda: browser.text("#news").startswith("no news for"))
+    assert browser.text("#status") == "unknown"
+
+
+def check_texts_and_sizes(browser):
     # Texts of others stay text. The name of an operation comes from a plugin, an error from a worker.
     hostile = "<img src=x onerror=document.title='taken'>\u202e" + "x" * 8192
     browser.run(
@@ -150,18 +168,3 @@ def check_page(system, gpu, shown, browser):
     assert browser.run(ground) < 60
     browser.prefer("light")
     assert browser.run(ground) > 200
-
-    # Nothing came from elsewhere, and nothing was refused by the policy.
-    others = [
-        one
-        for one in browser.requested()
-        if not one.startswith(("chrome:", "data:", f"http://127.0.0.1:{shown.port}/"))
-    ]
-    assert others == []
-    assert browser.log("browser") == []
-
-    # When the program says no more, the page says that.
-    shown.close()
-    assert within(5, lambda: browser.run("return document.body.className") == "stale")
-    assert within(5, lambda: browser.text("#news").startswith("no news for"))
-    assert browser.text("#status") == "unknown"

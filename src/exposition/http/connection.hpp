@@ -29,7 +29,7 @@ struct connection {
   phase now = phase::reads;
   std::string in{};
   std::string out{};
-  std::size_t written = 0;  ///< of `out`
+  std::size_t written = 0;  ///< bytes of `out`
 
   /// How long a client may take for its request, and for each part of the response.
   static constexpr std::chrono::seconds patience{5};

@@ -88,7 +88,7 @@ result<listener> listen_for_user() {
                  .message = fmt::format("{} must be a folder of this user's alone", folder)};
   }
   remove_dead_sockets(folder);
-  constexpr int most_servers = 8;  // of one process
+  constexpr int most_servers = 8;  // in one process
   for (int nth = 0; nth < most_servers; ++nth) {
     const std::string path =
         fmt::format("{}/{}{}.sock", folder, ::getpid(), nth == 0 ? "" : fmt::format("-{}", nth));

@@ -13,7 +13,7 @@ namespace troupe::telemetry {
 struct listener {
   os::unique_fd socket;
   std::uint16_t port = 0;
-  std::string path{};  ///< of a socket in the file system, to be removed at the end
+  std::string path{};  ///< if it lies in the file system; removed at the end
 };
 
 /// True for an address that only programs on this machine reach.

@@ -45,7 +45,7 @@ int connect_to(const std::string& path) {
   }
   std::strcpy(at.sun_path, path.c_str());
   const int made = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  // A program that is stopped accepts nobody.
+  // A stopped program accepts no connection.
   const timeval patience{.tv_sec = 2, .tv_usec = 0};
   for (const int way : {SO_SNDTIMEO, SO_RCVTIMEO})
     (void)::setsockopt(made, SOL_SOCKET, way, &patience, sizeof(patience));

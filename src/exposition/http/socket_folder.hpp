@@ -3,14 +3,14 @@
 #include <string>
 #include <vector>
 
-/// Where the running programs of this user are found.
+/// Finds the running programs of this user.
 namespace troupe::telemetry {
 
 /// The folder with the sockets of this user's programs; there may be none.
 [[nodiscard]] std::string socket_folder();
 /// The sockets there that are answered, by path.
 [[nodiscard]] std::vector<std::string> live_sockets();
-/// Removes sockets that nobody listens at any more.
+/// Removes the sockets of programs that have ended.
 void remove_dead_sockets(const std::string& folder);
 /// A socket connected to the one at `path`; -1 with errno. The caller closes it.
 [[nodiscard]] int connect_to(const std::string& path);

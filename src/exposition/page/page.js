@@ -268,6 +268,12 @@ function line_of(e) {
   }
   const worker = e.pid ? `, worker ${e.pid}` : "";
   more.append(make("span", "quiet", `${e.kind}, event ${e.number}, generation ${e.generation}${worker}, ${at.toISOString()}`));
+  if (e.kind === "lost") {
+    const trace = make("a", "trace", "trace of the 2 s before, for ui.perfetto.dev");
+    trace.href = `/faults/${e.device}-${e.number}.json`;
+    trace.download = `loss-${e.device}-${e.number}.json`;
+    more.append(trace);
+  }
   all.append(first, more);
   line.append(all);
   return line;

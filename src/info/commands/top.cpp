@@ -28,7 +28,7 @@ namespace {
 
 constexpr std::chrono::milliseconds period{1000};
 
-// Where a program is asked.
+// The address of a program.
 struct place {
   std::string socket;  // or:
   std::string host{};
