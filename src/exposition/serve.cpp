@@ -41,7 +41,7 @@ std::optional<Number> number_of(std::string_view text) {
   return made;
 }
 
-// `/trace.json?seconds=5`: of the last moments.
+// Answers `/trace.json?seconds=5` with the last moments.
 http_response trace_of(const troupe::system& system, std::string_view query) {
   constexpr std::int64_t most_seconds = 3600;
   const std::string_view given = query_value(query, "seconds");
@@ -52,7 +52,7 @@ http_response trace_of(const troupe::system& system, std::string_view query) {
           .body = trace_json(system, std::chrono::seconds(std::min(*seconds, most_seconds)))};
 }
 
-// `/faults/0-17.json`: of the moments before event 17 of device 0, a loss.
+// Answers `/faults/0-17.json` with the moments before event 17 of device 0, a loss.
 http_response trace_of_fault(const troupe::system& system, std::string_view path) {
   path.remove_prefix(faults.size());
   const std::size_t dash = path.find('-');
