@@ -40,7 +40,8 @@ void add_telemetry(nb::module_& m) {
       .def_prop_ro(
           "url", [](const py_telemetry& t) { return t.served.url(); },
           "For a browser, the token included.")
-      .def_prop_ro("port", [](const py_telemetry& t) { return t.served.port(); })
+      .def_prop_ro(
+          "port", [](const py_telemetry& t) { return t.served.port(); }, "The port of TCP.")
       .def_prop_ro(
           "socket", [](const py_telemetry& t) { return t.served.socket_path(); },
           "The path of the socket for this user's programs; empty if there is none.")
