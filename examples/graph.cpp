@@ -14,6 +14,23 @@
 #include <span>
 #include <vector>
 
+static void show(const troupe::request_graph& step, const troupe::device& gpu) {
+  using namespace troupe;
+  // region: look
+  for (const std::string& one : step.requests())
+    std::cout << one << '\n';
+  std::cout << step.dot();  // for Graphviz
+  // endregion: look
+
+  // region: info
+  const graph::graph_info how = step.info(gpu).get();
+  for (const graph::segment& one : how.segments)
+    std::cout << one.first << ": " << one.requests << " requests "
+              << (one.is_recorded ? "can be recorded" : one.why) << '\n';
+  std::cout << how.launches << " launches in " << how.runs << " runs; " << how.why << '\n';
+  // endregion: info
+}
+
 int main() {
   using namespace troupe;
   troupe::system system;
@@ -66,10 +83,6 @@ int main() {
   gpu.copy(w, line).get();
   std::cout << "y = " << line[0] << " + " << line[1] << " t\n";
 
-  // region: look
-  for (const std::string& one : step.requests())
-    std::cout << one << '\n';
-  std::cout << step.dot();  // for Graphviz
-  // endregion: look
+  show(step, gpu);
   return error < 1e-3 && std::abs(line[0] - 7) < 1e-3 ? 0 : 1;
 }

@@ -43,7 +43,7 @@ LAYERS = [
     r"src/(libraries|builtin)/(?P<library>\w+)/requests/",
     r"include/troupe/plugin/",
     r"src/worker/",
-    r"(include/troupe|src)/device/|src/telemetry/",
+    r"(include/troupe|src)/(device|telemetry)/",
     r"src/jit/",
     r"src/backend/",
     r"src/(libraries|builtin)/(?P<library>\w+)/",

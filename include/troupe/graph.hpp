@@ -4,4 +4,5 @@
 
 #include <troupe/device/graph_recorder.hpp>
 #include <troupe/device/request_graph.hpp>
+#include <troupe/graph/info.hpp>
 #include <troupe/graph/run.hpp>

@@ -2,8 +2,10 @@
 
 /// Factorisations, solves, least squares, singular values and eigenvalues.
 
+#include <troupe/solver/banded.hpp>
 #include <troupe/solver/cholesky.hpp>
 #include <troupe/solver/eigen.hpp>
+#include <troupe/solver/indefinite.hpp>
 #include <troupe/solver/least_squares.hpp>
 #include <troupe/solver/lu.hpp>
 #include <troupe/solver/modes.hpp>

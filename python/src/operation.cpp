@@ -30,6 +30,7 @@ struct option_names {
   PyObject* deadline = PyUnicode_InternFromString("deadline");
   PyObject* run_limit = PyUnicode_InternFromString("run_limit");
   PyObject* quarantine = PyUnicode_InternFromString("quarantine");
+  PyObject* tag = PyUnicode_InternFromString("tag");
 };
 const option_names& options_known() {
   static const option_names& names = *new option_names;
@@ -86,6 +87,8 @@ bool operation::set_option(request_options& options, PyObject* name, nb::handle 
   };
   if (is(known.quarantine)) {
     options.quarantine = given<bool>(option_name("quarantine"), "True or False", value);
+  } else if (is(known.tag)) {
+    options.tag = given<std::uint64_t>(option_name("tag"), "an integer from 0 to 2**64 - 1", value);
   } else if (is(known.deadline) || is(known.run_limit)) {
     auto& limit = is(known.deadline) ? options.deadline : options.run_limit;
     if (value.is_none()) return true;

@@ -1,6 +1,8 @@
 #include "arguments/given.hpp"
 #include "binding.hpp"
+#include "device/device_config.hpp"
 #include "device/device_handle.hpp"
+#include "device/snapshots.hpp"
 #include "events/logging.hpp"
 #include "operations/python_operation.hpp"
 #include "profile.hpp"
@@ -10,6 +12,7 @@
 #include <troupe/device/trace_file.hpp>
 #include <troupe/device/world_config.hpp>
 #include <troupe/plugin/plugin_requests.hpp>
+#include <troupe/telemetry/trace.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -39,201 +42,6 @@ constexpr std::chrono::seconds last_words{1};
 std::vector<std::weak_ptr<system_handle>>& all_systems() {
   static auto& all = *new std::vector<std::weak_ptr<system_handle>>;
   return all;
-}
-
-template <class Enum>
-Enum choice(const char* what, nb::handle value,
-            std::initializer_list<std::pair<const char*, Enum>> all) {
-  const auto name = given<std::string>(what, "a str", value);
-  std::string names;
-  std::vector<std::string> known;
-  for (const auto& [one, value] : all) {
-    if (name == one) return value;
-    names += (names.empty() ? "'" : ", '") + std::string(one) + "'";
-    known.emplace_back(one);
-  }
-  throw nb::value_error((std::string(what) + " must be one of " + names + "; it is '" + name + "'" +
-                         did_you_mean(value, known))
-                            .c_str());
-}
-
-gpu_choice gpu_from(nb::handle gpu) {
-  if (gpu.is_none()) return gpu_choice::same_number();
-  constexpr auto must = "a number, a UUID or 'any'";
-  if (integer_from(gpu)) return gpu_choice::number(given<std::int32_t>("gpu", must, gpu));
-  const auto name = given<std::string>("gpu", must, gpu);
-  return name == "any" ? gpu_choice::any() : gpu_choice::uuid(name);
-}
-
-lane_policy lanes_from(nb::handle lanes) {
-  constexpr auto must = "a number, 'one' or 'per_library'";
-  if (integer_from(lanes)) return lane_policy::pool(given<int>("lanes", must, lanes));
-  (void)given<std::string>("lanes", must, lanes);
-  return choice<lane_policy>(
-      "lanes", lanes, {{"one", lane_policy::one()}, {"per_library", lane_policy::per_actor()}});
-}
-
-library_methods methods_from(nb::handle methods) {
-  library_methods made;
-  for (const auto [library, method] : given<nb::dict>("methods", "a dict", methods)) {
-    const std::string name = shown_text(library);
-    const std::string what = "methods['" + name + "']";
-    if (name == "dnn")
-      made.dnn =
-          choice<dnn_method>(what.c_str(), method,
-                             {{"automatic", dnn_method::automatic}, {"loops", dnn_method::loops}});
-    else if (name == "tensors")
-      made.tensors = choice<tensors_method>(what.c_str(), method,
-                                            {{"automatic", tensors_method::automatic},
-                                             {"products", tensors_method::products},
-                                             {"cutensor", tensors_method::cutensor}});
-    else if (name == "elementwise")
-      made.elementwise =
-          choice<elementwise_method>(what.c_str(), method,
-                                     {{"automatic", elementwise_method::automatic},
-                                      {"interpreted", elementwise_method::interpreted},
-                                      {"compiled", elementwise_method::compiled},
-                                      {"callbacks", elementwise_method::callbacks}});
-    else
-      throw nb::type_error(
-          ("methods has dnn, tensors and elementwise; '" + name + "' is given").c_str());
-  }
-  return made;
-}
-
-[[noreturn]] void refuse_option(nb::handle name) {
-  const std::vector<std::string> known{"backend",
-                                       "isolation",
-                                       "gpu",
-                                       "full",
-                                       "mailbox_capacity",
-                                       "memory_limit_bytes",
-                                       "standby",
-                                       "lanes",
-                                       "lane_threads",
-                                       "libraries",
-                                       "methods",
-                                       "restarts",
-                                       "restart_window",
-                                       "start_timeout",
-                                       "silence_timeout",
-                                       "run_limit",
-                                       "quarantine",
-                                       "fault_injection",
-                                       "plugins",
-                                       "operations",
-                                       "reload",
-                                       "trace"};
-  std::string message = "device() has no option '" + shown_text(name) + "'; it has ";
-  for (const std::string& one : known)
-    message += (&one == known.data() ? "" : ", ") + one;
-  throw nb::type_error((message + did_you_mean(name, known)).c_str());
-}
-
-// Sets the options given by keyword. An unknown one is reported, with the existing ones.
-device_config config_from(nb::kwargs options) {
-  device_config c;
-  // Tasks of asyncio send thousands at once; when the mailbox is full, a call waits.
-  c.mailbox_capacity = 16'384;
-  c.full = when_full::wait;
-  for (const auto [key, value] : options) {
-    const std::string name = shown_text(key);
-    const auto number = [&]<class T>(T& to) {
-      to = given<T>(name, std::is_unsigned_v<T> ? "a number that is not negative" : "an integer",
-                    value);
-    };
-    const auto flag = [&] { return given<bool>(name, "True or False", value); };
-    const auto seconds = [&] {
-      return value.is_none() ? std::chrono::nanoseconds::max()
-                             : *duration_of(given<double>(name, "a number of seconds", value));
-    };
-    if (name == "backend")
-      c.backend = choice<backend_kind>("backend", value,
-                                       {{"auto", backend_kind::automatic},
-                                        {"cpu", backend_kind::cpu},
-                                        {"cuda", backend_kind::cuda}});
-    else if (name == "isolation")
-      c.isolation = choice<isolation>(
-          "isolation", value, {{"process", isolation::process}, {"thread", isolation::thread}});
-    else if (name == "full")
-      c.full = choice<when_full>("full", value,
-                                 {{"wait", when_full::wait}, {"reject", when_full::reject}});
-    else if (name == "gpu")
-      c.gpu = gpu_from(value);
-    else if (name == "mailbox_capacity")
-      number(c.mailbox_capacity);
-    else if (name == "memory_limit_bytes")
-      number(c.memory_limit_bytes);
-    else if (name == "standby")
-      c.standby = flag();
-    else if (name == "lanes")
-      c.lanes = lanes_from(value);
-    else if (name == "lane_threads")
-      number(c.lane_threads);
-    else if (name == "libraries")
-      c.libraries = given<std::vector<std::string>>(name, "a list of names", value);
-    else if (name == "methods")
-      c.methods = methods_from(value);
-    else if (name == "restarts")
-      number(c.restarts.restarts);
-    else if (name == "restart_window")
-      c.restarts.window = seconds();
-    else if (name == "start_timeout")
-      c.start_timeout = seconds();
-    else if (name == "silence_timeout")
-      c.silence_timeout = seconds();
-    else if (name == "run_limit")
-      c.run_limit = seconds();
-    else if (name == "quarantine")
-      c.quarantine = seconds();
-    else if (name == "fault_injection")
-      c.fault_injection = flag();
-    else if (name == "plugins")
-      for (const nb::handle one :
-           nb::module_::import_("troupe.launching").attr("paths")(name, value))
-        c.plugins.push_back(path_given(name, one));
-    else if (name == "operations" || name == "reload")
-      continue;  // see `give_operations`
-    else if (name == "trace" && profile_tracer_of(value) != nullptr)
-      c.tracer = profile_tracer_of(value);
-    else if (name == "trace")
-      c.tracer = value_of(
-          trace_file::open(path_given(name, nb::module_::import_("os").attr("fsdecode")(value))));
-    else
-      refuse_option(key);
-  }
-  return c;
-}
-
-// Has the device run operations of Python: in workers that a fork server starts, or in this
-// program.
-void give_operations(device_config& c, nb::handle options) {
-  const nb::object launching = nb::module_::import_("troupe.launching");
-  // A copy: the program may change its own while a worker starts.
-  std::vector<std::string> environment;
-  for (const nb::handle one : launching.attr("environment")()) {
-    const nb::bytes variable = nb::borrow<nb::bytes>(one);
-    environment.emplace_back(variable.c_str(), variable.size());
-  }
-  c.worker_environment = std::make_shared<const std::vector<std::string>>(std::move(environment));
-  const nb::object named = options.attr("get")("operations");
-  if (named.is_none()) return;
-  const nb::object modules = launching.attr("modules")(named);
-  if (c.isolation == isolation::thread) {
-    const nb::object operations = nb::module_::import_("troupe.operations");
-    operations.attr("load")(modules);
-    operations.attr("define_with_functions")();
-    operations.attr("run_started")();
-    c.own_operations = &add_python_operations;
-    return;
-  }
-  const nb::object reload_given = options.attr("get")("reload");
-  const bool reload =
-      reload_given.is_none() || given<bool>("reload", "True or False", reload_given);
-  fork_server::config how{.command = {}, .environment = *c.worker_environment};
-  for (const nb::handle one : launching.attr("command")(modules, reload))
-    how.command.push_back(path_given("operations", one));
-  c.forked_by = value_of(without_gil([&] { return fork_server::start(std::move(how)); }));
 }
 
 nb::object device_of(const py_system& s, std::int32_t ordinal, nb::kwargs options) {
@@ -311,6 +119,31 @@ void close_all() {
   python_has_ended.store(true, std::memory_order_release);
 }
 
+void add_reports(nb::class_<py_system>& system) {
+  system
+      .def(
+          "events", [](const py_system& s) { return events_of(s.get().system); },
+          "The events of all devices, in the order of time: the last 1024 of each, as\n"
+          "device.events() has them.")
+      .def(
+          "snapshot", [](const py_system& s) { return snapshot_of(s.get().system.snapshot()); },
+          "The counts, states and times of the devices and actors at this moment, as an object\n"
+          "with fields; json() and as_dict() have all of it. Times are seconds.")
+      .def(
+          "trace",
+          [](const py_system& s, double seconds) {
+            const auto last = duration_of(seconds);
+            return without_gil([&] { return trace_json(s.get().system, *last); });
+          },
+          nb::arg("seconds") = 5.0,
+          "The last seconds of all devices as JSON that Perfetto (ui.perfetto.dev) shows:\n"
+          "requests whose times were taken, failures, and events.")
+      .def(
+          "topology", [](const py_system& s) { return topology_of(s.get().system); },
+          "How the devices made so far reach each other's memory:\n"
+          "{(reader, owner): DeviceLink}, by their numbers.");
+}
+
 }  // namespace
 
 bool python_ends() noexcept {
@@ -333,14 +166,19 @@ system_ref make_system(const system_config& config) {
 }
 
 void add_system(nb::module_& m) {
-  nb::class_<py_system>(m, "System",
-                        "A tree of actors, the threads that run them, and the devices.\n\n"
-                        "threads: in the pool of actors; 0 for one per processor. drain: seconds\n"
-                        "that actors have at the end for the messages in their mailboxes.")
+  nb::class_<py_system> system(
+      m, "System",
+      "A tree of actors, the threads that run them, and the devices.\n\n"
+      "threads: in the pool of actors; 0 for one per processor. drain: seconds\n"
+      "that actors have at the end for the messages in their mailboxes. sample:\n"
+      "the times of one request in this many are taken, for snapshot() and\n"
+      "trace(); 0 takes none.");
+  system
       .def(
           "__init__",
-          [](py_system* self, int threads, double drain) {
+          [](py_system* self, int threads, double drain, std::uint32_t sample) {
             system_config config;
+            config.metrics.sample = sample;
             config.log = log_to_python();
             config.threads = threads;
             config.drain = *duration_of(drain);
@@ -350,7 +188,8 @@ void add_system(nb::module_& m) {
               raise(why.error());
             }
           },
-          nb::arg("threads") = 0, nb::arg("drain") = 1.0)
+          nb::arg("threads") = 0, nb::arg("drain") = 1.0,
+          nb::arg("sample") = metrics_config{}.sample)
       .def(
           "device", &device_of, nb::arg("ordinal") = 0, nb::arg("options"),
           "The device with this number; made if there is none: on the GPU with that number if\n"
@@ -367,20 +206,10 @@ void add_system(nb::module_& m) {
           "says how many messages were not handled. In a forked child it does nothing.")
       .def("world", &world_of, nb::arg("devices"), nb::arg("staging_bytes") = staging_bytes,
            nb::arg("run_limit") = nb::none(),
-           "Several devices of this system as one, each a rank by its place in the list; on the "
-           "CPU\n"
-           "backend. staging_bytes: memory of each rank through which operations in place pass.\n"
-           "run_limit: seconds that the parts of an operation may run together; by default the "
-           "longest\n"
-           "of the devices'.")
-      .def(
-          "events", [](const py_system& s) { return events_of(s.get().system); },
-          "The events of all devices, in the order of time: the last 1024 of each, as\n"
-          "device.events() has them.")
-      .def(
-          "topology", [](const py_system& s) { return topology_of(s.get().system); },
-          "How the devices made so far reach each other's memory:\n"
-          "{(reader, owner): DeviceLink}, by their numbers.")
+           "Several devices of this system as one, each a rank by its place in the list; on the\n"
+           "CPU backend. staging_bytes: memory of each rank through which operations in place\n"
+           "pass. run_limit: seconds that the parts of an operation may run together; by default\n"
+           "the longest of the devices'.")
       .def_prop_ro(
           "closed", [](const py_system& s) { return s.handle == nullptr; },
           "True after close(), or the end of a with block.")
@@ -392,6 +221,7 @@ void add_system(nb::module_& m) {
            })
       .def("__enter__", [](nb::object self) { return self; })
       .def("__exit__", [](py_system& s, nb::args) { close_and_warn(s, std::nullopt); });
+  add_reports(system);
 
   m.def("_close_all", &close_all);
   m.attr("__version__") = nb::str(library_version.data(), library_version.size());

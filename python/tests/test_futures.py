@@ -330,7 +330,11 @@ async def longest_pause(work):
 
 def test_a_full_mailbox_does_not_stop_an_event_loop(system):
     gpu = system.device(31, backend="cpu", fault_injection=True, mailbox_capacity=16)
-    x, y = gpu.zeros(4), gpu.zeros(4)
+    x, y, z = gpu.zeros(4), gpu.zeros(4), gpu.zeros(4)
+    with gpu.record("double") as double:
+        gpu.blas.scal(x=x, alpha=2)
+    with gpu.record("fill") as fill:
+        gpu.memory.fill(to=z, value=1)
     gpu.wait_until_ready()
 
     async def work():
@@ -341,19 +345,26 @@ def test_a_full_mailbox_does_not_stop_an_event_loop(system):
         with pytest.raises(troupe.ShapeMismatch):
             gpu.blas.gemm(a=gpu.zeros((2, 3)), b=gpu.zeros((2, 3)))
         late = gpu.memory.fill(to=y, value=7, deadline=0.1)
+        begun = time.monotonic()
+        runs = [gpu.run(double), gpu.run(fill, deadline=0.1), gpu.blas.asum(x=z)]
+        assert time.monotonic() - begun < 0.3
+        with pytest.raises(troupe.InvalidArgument):
+            gpu.run(double, unknown=x)
         mapped = gpu.map(lambda v: v + 1, x)
         begun = time.monotonic()
         gpu.copy(x, gpu.zeros(4)).cancel()
         assert time.monotonic() - begun < 0.3
         await asyncio.sleep(0)
-        return await asyncio.gather(gate, *fills, late, mapped, return_exceptions=True)
+        return await asyncio.gather(gate, *fills, late, *runs, mapped, return_exceptions=True)
 
     longest, answers = asyncio.run(longest_pause(work))
     failed = [i for i, one in enumerate(answers) if isinstance(one, Exception)]
-    assert failed == [61, 101]
+    assert failed == [61, 101, 103, 104]
     assert isinstance(answers[61], troupe.Cancelled)
     assert isinstance(answers[101], troupe.DeadlineExceeded)
-    assert answers[-1].tolist() == [100.0] * 4
+    assert isinstance(answers[103], troupe.DeadlineExceeded)
+    assert isinstance(answers[104], troupe.TaintedBuffer)
+    assert answers[-1].tolist() == [199.0] * 4
     assert longest < 0.3
 
     async def leave():

@@ -13,6 +13,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Any]:
         """The sum of magnitudes Σ|Re xᵢ| + |Im xᵢ|."""
     def axpby(
@@ -25,6 +26,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Adds multiples of two vectors: y = alpha · x + beta · y."""
     def axpy(
@@ -36,6 +38,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Adds a multiple of a vector to another: y = alpha · x + y."""
     def copy(
@@ -47,6 +50,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Copies a vector: y = x, or, `reversed`, yᵢ = xₙ₋₁₋ᵢ."""
     def dgmm(
@@ -59,6 +63,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Multiplies by a diagonal matrix: c = a · diag(x), or c = diag(x) · a."""
     def dot(
@@ -70,6 +75,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Any]:
         """The inner product of two real vectors: Σ xᵢ · yᵢ; 0 for length 0."""
     def dotc(
@@ -81,6 +87,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Any]:
         """The inner product of two complex vectors, the first conjugated: Σ conj(xᵢ) · yᵢ."""
     def dotu(
@@ -92,6 +99,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Any]:
         """The product of two complex vectors, none conjugated: Σ xᵢ · yᵢ."""
     def dsdot(
@@ -103,6 +111,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Any]:
         """The inner product of two vectors of f32, accumulated and answered in f64; 0 for length 0."""
     def gbmv(
@@ -119,6 +128,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Multiplies a general band matrix and a vector: y = alpha · op_a(a) · x + beta · y."""
     def geam(
@@ -134,6 +144,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Adds two matrices: c = alpha · op_a(a) + beta · op_b(b)."""
     def gemm(
@@ -151,6 +162,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Multiplies two matrices: c = alpha · op_a(a) · op_b(b) + beta · c."""
     def gemm_batched(
@@ -168,6 +180,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[None]:
         """Multiplies matrices that lie anywhere: cᵢ = alpha · op_a(aᵢ) · op_b(bᵢ) + beta · cᵢ."""
     def gemm_grouped(
@@ -185,6 +198,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[None]:
         """Multiplies matrices of different sizes: cᵢ = alphaᵢ · op_a(aᵢ) · op_b(bᵢ) + betaᵢ · cᵢ."""
     def gemm_strided_batched(
@@ -202,6 +216,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Multiplies matrices that lie at constant distances: cᵢ = alpha · op_a(aᵢ) · op_b(bᵢ) + beta · cᵢ."""
     def gemmt(
@@ -220,6 +235,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Multiplies two matrices into one triangle: c = alpha · op_a(a) · op_b(b) + beta · c."""
     def gemv(
@@ -234,6 +250,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Multiplies a matrix and a vector: y = alpha · op_a(a) · x + beta · y."""
     def gemv_batched(
@@ -248,6 +265,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Multiplies matrices and vectors: yᵢ = alpha · op_a(aᵢ) · xᵢ + beta · yᵢ."""
     def geqrf_batched(
@@ -258,6 +276,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[tuple[Tensor, Tensor]]:
         """Factors matrices in place: aᵢ = Qᵢ · Rᵢ, Q as Householder reflectors."""
     def ger(
@@ -270,6 +289,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Adds a product of two real vectors to a matrix: a = alpha · x · yᵀ + a."""
     def gerc(
@@ -282,6 +302,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Adds a product of two complex vectors to a matrix: a = alpha · x · yᴴ + a."""
     def geru(
@@ -294,6 +315,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Adds a product of two complex vectors to a matrix: a = alpha · x · yᵀ + a."""
     def getrf_batched(
@@ -305,6 +327,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[tuple[Tensor, Tensor, Tensor]]:
         """Factors square matrices in place: aᵢ = Pᵢ · Lᵢ · Uᵢ, with partial pivoting."""
     def getri_batched(
@@ -317,6 +340,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[tuple[Tensor, Tensor]]:
         """Inverts matrices from their factors of `getrf_batched`: cᵢ = aᵢ⁻¹."""
     def getrs_batched(
@@ -329,6 +353,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Solves systems with factors from `getrf_batched`: op_a(aᵢ) · xᵢ = bᵢ."""
     def hbmv(
@@ -343,6 +368,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Multiplies a Hermitian band matrix and a vector: y = alpha · a · x + beta · y."""
     def hemm(
@@ -360,6 +386,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Multiplies by a Hermitian matrix: c = alpha · a · b + beta · c (left), or alpha · b · a + beta · c."""
     def hemv(
@@ -375,6 +402,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Multiplies a Hermitian matrix and a vector: y = alpha · a · x + beta · y."""
     def her(
@@ -387,6 +415,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Adds a Hermitian product of a vector with itself: a = alpha · x · xᴴ + a."""
     def her2(
@@ -400,6 +429,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Adds a Hermitian product of two vectors: a = alpha · x · yᴴ + conj(alpha) · y · xᴴ + a."""
     def her2k(
@@ -417,6 +447,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Adds a Hermitian product of two matrices: c = alpha · op_ab(a) · op_ab(b)ᴴ + conj(alpha) · op_ab(b) · op_ab(a)ᴴ + beta · c."""
     def herk(
@@ -433,6 +464,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Adds a Hermitian product of a matrix with itself: c = alpha · op_a(a) · op_a(a)ᴴ + beta · c."""
     def hpmv(
@@ -447,6 +479,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Multiplies a Hermitian matrix and a vector: y = alpha · a · x + beta · y."""
     def hpr(
@@ -459,6 +492,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Adds a Hermitian product of a vector with itself: a = alpha · x · xᴴ + a."""
     def hpr2(
@@ -472,6 +506,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Adds a Hermitian product of two vectors: a = alpha · x · yᴴ + conj(alpha) · y · xᴴ + a."""
     def iamax(
@@ -482,6 +517,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[int]:
         """The index, from 0, of the first element with the largest |Re xᵢ| + |Im xᵢ|; −1 for length 0."""
     def iamin(
@@ -492,6 +528,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[int]:
         """The index, from 0, of the first element with the smallest |Re xᵢ| + |Im xᵢ|; −1 for length 0."""
     def nrm2(
@@ -502,6 +539,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Any]:
         """The Euclidean norm √Σ|xᵢ|², without overflow or underflow on the way."""
     def rot(
@@ -516,6 +554,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[tuple[Tensor, Tensor]]:
         """Applies a plane rotation to two vectors: x, y = c · x + s · y, c · y − conj(s) · x."""
     def rotg(
@@ -528,6 +567,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[tuple[Tensor, Tensor, Tensor, Tensor]]:
         """Generates a plane rotation: c and s with c · a + s · b = r and c · b − conj(s) · a = 0."""
     def rotm(
@@ -539,6 +579,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[tuple[Tensor, Tensor]]:
         """Applies a modified plane rotation to two vectors: [x; y] = H · [x; y]."""
     def rotmg(
@@ -552,6 +593,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[tuple[Tensor, Tensor, Tensor, Tensor]]:
         """Generates the modified plane rotation that makes the second component of [√d1 · x1; √d2 · y1] zero."""
     def sbmv(
@@ -566,6 +608,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Multiplies a symmetric band matrix and a vector: y = alpha · a · x + beta · y."""
     def scal(
@@ -576,6 +619,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Multiplies a vector by a factor: x = alpha · x."""
     def sdsdot(
@@ -588,6 +632,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Any]:
         """The inner product of two vectors of f32 and a number, alpha + Σ xᵢ · yᵢ, accumulated in f64 and rounded to f32."""
     def spmv(
@@ -602,6 +647,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Multiplies a symmetric matrix and a vector: y = alpha · a · x + beta · y."""
     def spr(
@@ -614,6 +660,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Adds a symmetric product of a vector with itself: a = alpha · x · xᵀ + a."""
     def spr2(
@@ -627,6 +674,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Adds a symmetric product of two vectors: a = alpha · x · yᵀ + alpha · y · xᵀ + a."""
     def swap(
@@ -637,6 +685,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[tuple[Tensor, Tensor]]:
         """Exchanges two vectors."""
     def symm(
@@ -654,6 +703,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Multiplies by a symmetric matrix: c = alpha · a · b + beta · c (left), or alpha · b · a + beta · c."""
     def symv(
@@ -669,6 +719,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Multiplies a symmetric matrix and a vector: y = alpha · a · x + beta · y."""
     def syr(
@@ -681,6 +732,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Adds a symmetric product of a vector with itself: a = alpha · x · xᵀ + a."""
     def syr2(
@@ -694,6 +746,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Adds a symmetric product of two vectors: a = alpha · x · yᵀ + alpha · y · xᵀ + a."""
     def syr2k(
@@ -710,6 +763,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Adds a symmetric product of two matrices: c = alpha · a · bᵀ + alpha · b · aᵀ + beta · c."""
     def syrk(
@@ -725,6 +779,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Adds a symmetric product of a matrix with itself: c = alpha · a · aᵀ + beta · c."""
     def tbmv(
@@ -738,6 +793,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Multiplies a vector by a triangular band matrix: x = op_a(a) · x."""
     def tbsv(
@@ -751,6 +807,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Solves a triangular band system: x = op_a(a)⁻¹ · x."""
     def tpmv(
@@ -764,6 +821,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Multiplies a vector by a triangular matrix: x = op_a(a) · x."""
     def tpsv(
@@ -777,6 +835,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Solves a triangular system: x = op_a(a)⁻¹ · x."""
     def trmm(
@@ -794,6 +853,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Multiplies by a triangular matrix: b = alpha · op_a(a) · b (left), or alpha · b · op_a(a) (right)."""
     def trmv(
@@ -807,6 +867,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Multiplies a vector by a triangular matrix: x = op_a(a) · x."""
     def trsm(
@@ -824,6 +885,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Solves triangular systems: op_a(a) · x = alpha · b (left), or x · op_a(a) = alpha · b (right)."""
     def trsm_batched(
@@ -840,6 +902,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Solves triangular systems: op_a(aᵢ) · xᵢ = alpha · bᵢ (left), or xᵢ · op_a(aᵢ) = alpha · bᵢ."""
     def trsv(
@@ -853,6 +916,7 @@ class Blas(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Solves a triangular system: x = op_a(a)⁻¹ · x."""
 
@@ -886,6 +950,7 @@ class Blaslt(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Any]:
         """Multiplies two matrices and applies an epilogue: d = epilogue(alpha · op_a(a) · op_b(b) + beta · c)."""
 
@@ -986,6 +1051,7 @@ class Dnn(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """The gradient of adaptive_average_pool_forward by its images."""
     def adaptive_average_pool_forward(
@@ -996,6 +1062,7 @@ class Dnn(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """The average over windows that divide the image into as many as y has elements."""
     def adaptive_max_pool_backward(
@@ -1007,6 +1074,7 @@ class Dnn(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """The gradient of adaptive_max_pool_forward by its images."""
     def adaptive_max_pool_forward(
@@ -1018,6 +1086,7 @@ class Dnn(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Any]:
         """The largest element of windows that divide the image into as many as y has elements."""
     def attention_backward(
@@ -1058,6 +1127,7 @@ class Dnn(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Any]:
         """The gradients of attention_forward by q, k, v and bias."""
     def attention_forward(
@@ -1102,6 +1172,7 @@ class Dnn(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Any]:
         """Attention: o = softmax(scale · q · kᵀ + masks) · v."""
     def average_pool_backward(
@@ -1120,6 +1191,7 @@ class Dnn(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """The gradient of average_pool_forward by its images."""
     def average_pool_forward(
@@ -1138,6 +1210,7 @@ class Dnn(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """The average of each window."""
     def batch_norm_backward(
@@ -1154,6 +1227,7 @@ class Dnn(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Any]:
         """The gradient of batch_norm_training by x, weight and bias."""
     def batch_norm_inference(
@@ -1169,6 +1243,7 @@ class Dnn(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Normalises each channel by statistics that are given."""
     def batch_norm_training(
@@ -1187,6 +1262,7 @@ class Dnn(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Any]:
         """Normalises each channel over images and space, and updates running statistics."""
     def convolution_backward_data(
@@ -1208,6 +1284,7 @@ class Dnn(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """The gradient of a convolution by its images: dx = alpha · Σ dy · w + beta · dx."""
     def convolution_backward_filter(
@@ -1229,6 +1306,7 @@ class Dnn(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """The gradient of a convolution by its filter: dw = alpha · Σ dy · x + beta · dw."""
     def convolution_forward(
@@ -1256,6 +1334,7 @@ class Dnn(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Convolves images with a filter: y = activation(alpha · (x ∗ w) + beta · z + bias)."""
     def convolution_transposed(
@@ -1284,6 +1363,7 @@ class Dnn(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """The transposed convolution, which makes images larger: y = activation(alpha · Σ x · w + beta · z + bias)."""
     def graph(
@@ -1300,6 +1380,7 @@ class Dnn(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Any]:
         """Computes a part of a network that the caller has written: outputs = what(inputs)."""
     def kv_append(
@@ -1312,6 +1393,7 @@ class Dnn(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[None]:
         """Copies keys and values of new tokens into rows of pages."""
     def lrn_backward(
@@ -1327,6 +1409,7 @@ class Dnn(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """The gradient of lrn_forward."""
     def lrn_forward(
@@ -1341,6 +1424,7 @@ class Dnn(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Local response normalisation across channels."""
     def max_pool_backward(
@@ -1358,6 +1442,7 @@ class Dnn(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """The gradient of max_pool_forward by its images."""
     def max_pool_forward(
@@ -1375,6 +1460,7 @@ class Dnn(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Any]:
         """The largest element of each window."""
     def plans(
@@ -1383,6 +1469,7 @@ class Dnn(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Any]:
         """Asks how the worker in service came by its compiled plans; on the CPU it has none."""
     def resample_backward(
@@ -1396,6 +1483,7 @@ class Dnn(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """The gradient of resample_forward by its images."""
     def resample_forward(
@@ -1409,6 +1497,7 @@ class Dnn(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Interpolates images at other extents."""
     def rnn_backward_data(
@@ -1439,6 +1528,7 @@ class Dnn(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Any]:
         """The gradients of rnn_forward by x and by the first states."""
     def rnn_backward_weights(
@@ -1464,6 +1554,7 @@ class Dnn(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """The gradient of rnn_forward by the weights."""
     def rnn_forward(
@@ -1491,6 +1582,7 @@ class Dnn(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Any]:
         """Runs a recurrent network over sequences."""
     def rnn_sizes(
@@ -1513,6 +1605,7 @@ class Dnn(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Any]:
         """Asks how large a recurrent network's weights and reserve are on this device."""
 
@@ -1527,6 +1620,7 @@ class Elementwise(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Applies an activation: y = kind(x)."""
     def activation_backward(
@@ -1540,6 +1634,7 @@ class Elementwise(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """The gradient of activation: dx = dy · kind'(x)."""
     def adamw(
@@ -1558,6 +1653,7 @@ class Elementwise(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[None]:
         """One step of AdamW for each parameter of a list."""
     def arange(
@@ -1569,6 +1665,7 @@ class Elementwise(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Writes an arithmetic progression: y[i] = start + i · step."""
     def bias_add(
@@ -1581,6 +1678,7 @@ class Elementwise(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Adds a vector along an axis: y = x + bias."""
     def bias_add_backward(
@@ -1592,6 +1690,7 @@ class Elementwise(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """The gradient of bias_add by bias: dbias = Σ dy over all other axes."""
     def clamp(
@@ -1604,6 +1703,7 @@ class Elementwise(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Limits elements to an interval: y = min(max(x, low), high)."""
     def compare(
@@ -1616,6 +1716,7 @@ class Elementwise(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Compares two tensors element by element."""
     def cross_entropy(
@@ -1632,6 +1733,7 @@ class Elementwise(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Any]:
         """Cross entropy of the softmax of logits with target classes."""
     def cross_entropy_backward(
@@ -1648,6 +1750,7 @@ class Elementwise(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """The gradient of cross_entropy by logits."""
     def cumulate(
@@ -1662,6 +1765,7 @@ class Elementwise(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Running sums or products along an axis: y[i] = x[0] + … + x[i]."""
     def dropout(
@@ -1675,6 +1779,7 @@ class Elementwise(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Sets elements to 0 with probability p, and divides the others by 1 − p."""
     def gather_rows(
@@ -1686,6 +1791,7 @@ class Elementwise(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Copies rows of a table by their numbers: y[k, j] = table[indices[k], j]."""
     def gather_rows_backward(
@@ -1697,6 +1803,7 @@ class Elementwise(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """The gradient of gather_rows by table: adds rows by their numbers."""
     def group_norm(
@@ -1713,6 +1820,7 @@ class Elementwise(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Any]:
         """Normalises each group of channels: y = (x − mean) · rstd · weight + bias."""
     def group_norm_backward(
@@ -1730,6 +1838,7 @@ class Elementwise(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Any]:
         """The gradient of group_norm by x, weight and bias."""
     def instance_norm(
@@ -1745,6 +1854,7 @@ class Elementwise(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Any]:
         """Normalises each channel: y = (x − mean) · rstd · weight + bias."""
     def instance_norm_backward(
@@ -1761,6 +1871,7 @@ class Elementwise(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Any]:
         """The gradient of instance_norm by x, weight and bias."""
     def l2_normalize(
@@ -1773,6 +1884,7 @@ class Elementwise(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Divides by the Euclidean length along an axis: y = x / max(√Σx², eps)."""
     def l2_normalize_backward(
@@ -1786,6 +1898,7 @@ class Elementwise(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """The gradient of l2_normalize."""
     def layer_norm(
@@ -1801,6 +1914,7 @@ class Elementwise(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Any]:
         """Normalises along the last dimension: y = (x − mean) · rstd · weight + bias."""
     def layer_norm_backward(
@@ -1817,6 +1931,7 @@ class Elementwise(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Any]:
         """The gradient of layer_norm by x, weight and bias."""
     def log_softmax(
@@ -1828,6 +1943,7 @@ class Elementwise(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """The logarithm of softmax along an axis: y = x − max x − log Σ exp(x − max x)."""
     def log_softmax_backward(
@@ -1840,6 +1956,7 @@ class Elementwise(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """The gradient of log_softmax: dx = dy − exp(y) · Σ dy."""
     def map(
@@ -1851,6 +1968,7 @@ class Elementwise(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[None]:
         """Applies a function to each element: outputs = what(inputs), in one pass over memory."""
     def nll_loss(
@@ -1866,6 +1984,7 @@ class Elementwise(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Any]:
         """Negative log likelihood of target classes."""
     def nll_loss_backward(
@@ -1880,6 +1999,7 @@ class Elementwise(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """The gradient of nll_loss by the logarithms of probabilities."""
     def one_hot(
@@ -1892,6 +2012,7 @@ class Elementwise(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Writes one number at each index and another one elsewhere."""
     def reduce(
@@ -1906,6 +2027,7 @@ class Elementwise(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[None]:
         """Reduces along axes: outputs = after(op(before(inputs))), in one pass over memory."""
     def residual_add(
@@ -1918,6 +2040,7 @@ class Elementwise(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Adds a scaled tensor: y = x + scale · residual."""
     def rms_norm(
@@ -1931,6 +2054,7 @@ class Elementwise(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Any]:
         """Divides by the root mean square along the last dimension: y = x · rstd · weight."""
     def rms_norm_backward(
@@ -1945,6 +2069,7 @@ class Elementwise(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Any]:
         """The gradient of rms_norm by x and weight."""
     def rotary_embedding(
@@ -1958,6 +2083,7 @@ class Elementwise(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Rotates pairs of elements by an angle for each position."""
     def rotary_embedding_backward(
@@ -1971,6 +2097,7 @@ class Elementwise(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """The gradient of rotary_embedding: rotates by the opposite angles."""
     def rows(
@@ -1983,6 +2110,7 @@ class Elementwise(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[None]:
         """Applies a function with row operations to each row: softmax, norms, reductions."""
     def scatter_rows(
@@ -1995,6 +2123,7 @@ class Elementwise(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Writes rows of a table by their numbers, or adds to them."""
     def sgd(
@@ -2011,6 +2140,7 @@ class Elementwise(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[None]:
         """One step of stochastic gradient descent for each parameter of a list."""
     def softmax(
@@ -2022,6 +2152,7 @@ class Elementwise(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Softmax along an axis: y = exp(x − max x) / Σ exp(x − max x)."""
     def softmax_backward(
@@ -2034,6 +2165,7 @@ class Elementwise(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """The gradient of softmax: dx = y · (dy − Σ y · dy)."""
     def where(
@@ -2046,6 +2178,7 @@ class Elementwise(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Chooses between two tensors: y = a where condition is true, else b."""
 
@@ -2060,6 +2193,7 @@ class Fault(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Any]:
         """Injects a fault into the worker."""
     def spin_until(
@@ -2073,6 +2207,7 @@ class Fault(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Any]:
         """Keeps its lane busy until the program sets a flag, and writes then."""
 
@@ -2093,6 +2228,7 @@ class Fft(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Transforms complex numbers along the last `rank` dimensions, once for each index of the others."""
     def c2r(
@@ -2110,6 +2246,7 @@ class Fft(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[tuple[Tensor, Tensor]]:
         """Transforms back what r2c makes, inverse, along the last `rank` dimensions."""
     def r2c(
@@ -2127,10 +2264,22 @@ class Fft(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Transforms real numbers along the last `rank` dimensions, forward."""
 
 class Graph(Library):
+    def info(
+        self,
+        *,
+        label: str = ...,
+        digest: Sequence[int] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+        tag: int = ...,
+    ) -> Future[Any]:
+        """Tells how the worker runs a graph on this lane."""
     def run(
         self,
         definition: TensorLike,
@@ -2146,6 +2295,7 @@ class Graph(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Any]:
         """Runs a recorded list of requests as one."""
     def run_conditional(
@@ -2163,6 +2313,7 @@ class Graph(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Any]:
         """Runs a recorded list of requests as one, and waits for some of them."""
 
@@ -2176,6 +2327,7 @@ class Jit(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Any]:
         """Loads a kernel and returns its properties."""
     def launch(
@@ -2205,6 +2357,7 @@ class Jit(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[None]:
         """Launches a kernel of the user's own."""
     def occupancy(
@@ -2223,6 +2376,7 @@ class Jit(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Any]:
         """Asks how much of a kernel runs at once."""
 
@@ -2233,6 +2387,7 @@ class Lane(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[None]:
         """Launches a kernel that does nothing, in its lane: the smallest work that a GPU can be given."""
     def mapping(
@@ -2246,6 +2401,7 @@ class Lane(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Any]:
         """Keeps its place in the order for a mapped tensor: signals once every earlier conflicting request has ended, and ends when the program signals."""
     def marker(
@@ -2255,6 +2411,7 @@ class Lane(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[None]:
         """Does nothing: it is answered once every earlier request of its lane has been, and every earlier request of any lane that writes `after`."""
 
@@ -2267,6 +2424,7 @@ class Memory(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Copies elements into another element type: to[i] = type_of_to(from[i])."""
     def copy(
@@ -2277,6 +2435,7 @@ class Memory(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Copies elements: to = from."""
     def fill(
@@ -2287,6 +2446,7 @@ class Memory(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Sets every element to one value: to = value."""
     def set_bytes(
@@ -2297,6 +2457,7 @@ class Memory(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Sets every byte of every element (memset)."""
 
@@ -2309,6 +2470,7 @@ class Primitives(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[int]:
         """The index of the largest element, from 0; a NaN is larger than any number."""
     def argmin(
@@ -2319,6 +2481,7 @@ class Primitives(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[int]:
         """The index of the smallest element, from 0; a NaN is smaller than any number."""
     def histogram_even(
@@ -2331,6 +2494,7 @@ class Primitives(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Counts the elements of a vector in bins of equal width."""
     def histogram_range(
@@ -2342,6 +2506,7 @@ class Primitives(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Counts the elements of a vector between ascending edges."""
     def partition(
@@ -2354,6 +2519,7 @@ class Primitives(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[int]:
         """Puts the elements of a vector that are flagged before the others."""
     def reduce(
@@ -2365,6 +2531,7 @@ class Primitives(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Any]:
         """Combines all elements of a vector: sum, product, minimum or maximum."""
     def run_length(
@@ -2377,6 +2544,7 @@ class Primitives(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[int]:
         """Finds the runs of equal elements of a vector, and their lengths."""
     def scan(
@@ -2391,6 +2559,7 @@ class Primitives(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Combines all elements up to each one along an axis: prefix sums, products, running minima or maxima."""
     def segmented_reduce(
@@ -2403,6 +2572,7 @@ class Primitives(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Combines each segment of a vector: sums, products, minima or maxima."""
     def segmented_sort(
@@ -2415,6 +2585,7 @@ class Primitives(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Sorts each segment of a vector; elements of no segment are copied."""
     def select(
@@ -2427,6 +2598,7 @@ class Primitives(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[int]:
         """Keeps the elements of a vector that are flagged."""
     def sort(
@@ -2440,6 +2612,7 @@ class Primitives(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Any]:
         """Sorts each row of a tensor along an axis; equal elements keep their order."""
     def sort_pairs(
@@ -2453,6 +2626,7 @@ class Primitives(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[tuple[Tensor, Tensor]]:
         """Sorts pairs of a key and a value by key; equal keys keep their order."""
     def top_k(
@@ -2466,6 +2640,7 @@ class Primitives(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Any]:
         """Finds the k largest or smallest elements of each row, sorted, and their indices; of equal ones the first."""
     def unique(
@@ -2480,6 +2655,7 @@ class Primitives(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[int]:
         """Drops each element of a vector that equals the one before it, or with sort each that equals any other."""
 
@@ -2496,6 +2672,7 @@ class Rng(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Writes 1 (true) with a probability, 0 otherwise."""
     def beta(
@@ -2511,6 +2688,7 @@ class Rng(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Writes beta numbers: density proportional to x^(a−1) · (1−x)^(b−1)."""
     def bits(
@@ -2524,6 +2702,7 @@ class Rng(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Fills a tensor with random bits."""
     def cauchy(
@@ -2539,6 +2718,7 @@ class Rng(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Writes Cauchy numbers: location + scale · tan(π(u − 1/2))."""
     def discrete(
@@ -2553,6 +2733,7 @@ class Rng(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Writes indices i of weights, with a probability of weights[i] / Σ weights."""
     def exponential(
@@ -2567,6 +2748,7 @@ class Rng(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Writes exponential numbers: density rate · e^(−rate·x)."""
     def gamma(
@@ -2582,6 +2764,7 @@ class Rng(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Writes gamma numbers: density proportional to x^(shape−1) · e^(−x/scale)."""
     def integers(
@@ -2597,6 +2780,7 @@ class Rng(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Writes integers low … high, both included, each as likely."""
     def log_normal(
@@ -2612,6 +2796,7 @@ class Rng(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Writes e^x for normal numbers x with a mean and a standard deviation."""
     def normal(
@@ -2627,6 +2812,7 @@ class Rng(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Writes normal numbers with a mean and a standard deviation."""
     def permutation(
@@ -2640,6 +2826,7 @@ class Rng(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Writes a random order of 0 … n − 1, each as likely."""
     def poisson(
@@ -2654,6 +2841,7 @@ class Rng(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Writes Poisson numbers with a mean."""
     def uniform(
@@ -2670,6 +2858,7 @@ class Rng(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Writes numbers that are uniform between low and high."""
 
@@ -2687,6 +2876,7 @@ class Solver(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Any]:
         """Finds eigenvalues and eigenvectors of matrices of any kind."""
     def eigh(
@@ -2707,6 +2897,7 @@ class Solver(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Any]:
         """Finds eigenvalues and eigenvectors of symmetric or Hermitian matrices."""
     def eigh_generalised(
@@ -2723,8 +2914,24 @@ class Solver(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Any]:
         """Finds eigenvalues and eigenvectors of a with b, which is positive definite."""
+    def gbsv(
+        self,
+        ab: TensorLike,
+        b: TensorLike,
+        x: TensorLike | None = ...,
+        *,
+        kl: int = ...,
+        ku: int = ...,
+        info: TensorLike | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+        tag: int = ...,
+    ) -> Future[Any]:
+        """Solves systems with band matrices: a · x = b, by LU with partial pivoting."""
     def gels(
         self,
         a: TensorLike,
@@ -2738,8 +2945,22 @@ class Solver(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Any]:
         """Finds x that minimises the norm of each column of a · x − b; of several, the shortest."""
+    def geqp3(
+        self,
+        a: TensorLike,
+        qr: TensorLike | None = ...,
+        tau: TensorLike | None = ...,
+        columns: TensorLike | None = ...,
+        *,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+        tag: int = ...,
+    ) -> Future[tuple[Tensor, Tensor, Tensor]]:
+        """Factors matrices with pivoting of columns: a · P = Q · R, Q as Householder reflectors."""
     def geqrf(
         self,
         a: TensorLike,
@@ -2749,6 +2970,7 @@ class Solver(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[tuple[Tensor, Tensor]]:
         """Factors matrices: a = Q · R, Q as Householder reflectors."""
     def gesv(
@@ -2761,6 +2983,7 @@ class Solver(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Any]:
         """Solves systems: a · x = b, by LU with partial pivoting."""
     def gesv_refined(
@@ -2774,6 +2997,7 @@ class Solver(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Any]:
         """Solves systems: a · x = b, by LU in half the precision and refinement to the full one."""
     def getrf(
@@ -2786,6 +3010,7 @@ class Solver(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Any]:
         """Factors matrices: a = P · L · U, with partial pivoting."""
     def getri(
@@ -2798,6 +3023,7 @@ class Solver(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Any]:
         """Inverts matrices from their factors of `getrf`: inverse = a⁻¹."""
     def getrs(
@@ -2811,6 +3037,7 @@ class Solver(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Solves systems with factors from `getrf`: op_a(a) · x = b."""
     def orgqr(
@@ -2823,8 +3050,9 @@ class Solver(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
-        """Writes Q, from the reflectors of `geqrf`."""
+        """Writes Q, from the reflectors of `geqrf` or `geqp3`."""
     def ormqr(
         self,
         qr: TensorLike,
@@ -2837,8 +3065,23 @@ class Solver(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Multiplies by Q: y = op_q(Q) · x (left), or y = x · op_q(Q) (right)."""
+    def pbsv(
+        self,
+        ab: TensorLike,
+        b: TensorLike,
+        x: TensorLike | None = ...,
+        *,
+        uplo: Literal['upper', 'lower'] = ...,
+        info: TensorLike | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+        tag: int = ...,
+    ) -> Future[Any]:
+        """Solves systems with positive definite band matrices: a · x = b, by Cholesky."""
     def posv(
         self,
         a: TensorLike,
@@ -2850,6 +3093,7 @@ class Solver(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Any]:
         """Solves systems with positive definite matrices: a · x = b."""
     def potrf(
@@ -2862,6 +3106,7 @@ class Solver(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Any]:
         """Factors positive definite matrices: a = L · Lᴴ (lower), or a = Uᴴ · U (upper)."""
     def potri(
@@ -2874,6 +3119,7 @@ class Solver(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Any]:
         """Inverts matrices from their factors of `potrf`: inverse = a⁻¹."""
     def potrs(
@@ -2886,6 +3132,7 @@ class Solver(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Solves systems with factors from `potrf`: a · x = b."""
     def sparse_cholesky(
@@ -2900,6 +3147,7 @@ class Solver(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Solves systems with a sparse positive definite matrix: a · x = b, by Cholesky."""
     def sparse_lu(
@@ -2914,6 +3162,7 @@ class Solver(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Solves systems with a sparse square matrix: a · x = b, by LU with partial pivoting."""
     def sparse_qr(
@@ -2928,6 +3177,7 @@ class Solver(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Finds x that minimises the norm of each column of a · x − b, with sparse a, by QR."""
     def svd(
@@ -2946,8 +3196,37 @@ class Solver(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Any]:
         """Decomposes matrices: a = u · diag(s) · vh, with orthonormal u and vh."""
+    def sytrf(
+        self,
+        a: TensorLike,
+        factor: TensorLike | None = ...,
+        pivots: TensorLike | None = ...,
+        *,
+        uplo: Literal['upper', 'lower'] = ...,
+        info: TensorLike | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+        tag: int = ...,
+    ) -> Future[Any]:
+        """Factors symmetric matrices: a = U · D · Uᵀ (upper), or a = L · D · Lᵀ (lower)."""
+    def sytrs(
+        self,
+        factor: TensorLike,
+        pivots: TensorLike,
+        b: TensorLike,
+        x: TensorLike | None = ...,
+        *,
+        uplo: Literal['upper', 'lower'] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+        tag: int = ...,
+    ) -> Future[Tensor]:
+        """Solves systems with factors from `sytrf`: a · x = b."""
     def trtri(
         self,
         a: TensorLike,
@@ -2959,6 +3238,7 @@ class Solver(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Any]:
         """Inverts triangular matrices: inverse = a⁻¹."""
 
@@ -2996,6 +3276,7 @@ class Sparse(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[int]:
         """Adds two sparse matrices: c = alpha · a + beta · b."""
     def axpby(
@@ -3009,6 +3290,7 @@ class Sparse(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Adds a multiple of a sparse vector to one of a dense vector: y = alpha · x + beta · y."""
     def convert(
@@ -3034,6 +3316,7 @@ class Sparse(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[int]:
         """Writes a sparse matrix in another format, or the same with its elements in order."""
     def from_dense(
@@ -3052,6 +3335,7 @@ class Sparse(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[int]:
         """Keeps the elements of a dense matrix that are not zero."""
     def gather(
@@ -3063,6 +3347,7 @@ class Sparse(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Takes elements of a dense vector: xₖ = y[indicesₖ]."""
     def rot(
@@ -3076,6 +3361,7 @@ class Sparse(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[tuple[Tensor, Tensor]]:
         """Applies a plane rotation to a sparse and a dense vector: xₖ, yᵢ = c · xₖ + s · yᵢ, c · yᵢ − s · xₖ."""
     def scatter(
@@ -3087,6 +3373,7 @@ class Sparse(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Puts elements into a dense vector: y[indicesₖ] = xₖ."""
     def sddmm(
@@ -3107,6 +3394,7 @@ class Sparse(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """The elements of a dense product that a sparse matrix has: c = alpha · (a · b) ∘ pattern of c + beta · c."""
     def slice(
@@ -3134,6 +3422,7 @@ class Sparse(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[int]:
         """Takes a part of a sparse matrix."""
     def spgemm(
@@ -3168,6 +3457,7 @@ class Sparse(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[int]:
         """Multiplies two sparse matrices: c = alpha · a · b."""
     def spgemm_size(
@@ -3193,6 +3483,7 @@ class Sparse(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[int]:
         """Counts the elements of a product of two sparse matrices."""
     def spmm(
@@ -3214,6 +3505,7 @@ class Sparse(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Multiplies a sparse and a dense matrix: c = alpha · op_a(a) · b + beta · c."""
     def spmv(
@@ -3235,6 +3527,7 @@ class Sparse(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Multiplies a sparse matrix and a vector: y = alpha · op_a(a) · x + beta · y."""
     def spsm(
@@ -3257,6 +3550,7 @@ class Sparse(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Solves systems with a sparse triangular matrix: op_a(a) · x = alpha · b."""
     def spsv(
@@ -3279,6 +3573,7 @@ class Sparse(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Solves a system with a sparse triangular matrix: op_a(a) · x = alpha · b."""
     def spvv(
@@ -3292,6 +3587,7 @@ class Sparse(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Any]:
         """The inner product of a sparse and a dense vector: Σ op_x(xₖ) · y[indicesₖ]."""
     def structured_check(
@@ -3301,6 +3597,7 @@ class Sparse(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[None]:
         """Fails if a matrix is not 2:4."""
     def structured_compress(
@@ -3311,6 +3608,7 @@ class Sparse(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Compresses 2:4 weights for products that read them many times."""
     def structured_matmul(
@@ -3329,6 +3627,7 @@ class Sparse(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Multiplies by 2:4 weights and applies an epilogue: d = epilogue(alpha · a · b + beta · c)."""
     def structured_prune(
@@ -3339,6 +3638,7 @@ class Sparse(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Keeps the two elements of largest magnitude of each four and sets the others to zero."""
     def to_dense(
@@ -3356,6 +3656,7 @@ class Sparse(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Writes a sparse matrix as a dense one."""
     def validate(
@@ -3372,6 +3673,7 @@ class Sparse(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[None]:
         """Checks the pattern of a sparse matrix where it lies."""
 
@@ -3391,6 +3693,7 @@ class Tensors(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Combines two tensors over named dimensions: d = op(alpha · op_a(a), gamma · op_c(c))."""
     def contract(
@@ -3407,6 +3710,7 @@ class Tensors(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Contracts two tensors with named dimensions: d = alpha · Σ a · b + beta · c."""
     def contract_blocks(
@@ -3428,6 +3732,7 @@ class Tensors(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Contracts two block-sparse tensors with named dimensions: d = alpha · Σ a · b + beta · c."""
     def einsum(
@@ -3441,6 +3746,7 @@ class Tensors(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Contracts tensors with named dimensions, in the best order: d = alpha · Σ Π operands."""
     def permute(
@@ -3453,6 +3759,7 @@ class Tensors(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Permutes named dimensions, and converts: d = alpha · a."""
     def reduce(
@@ -3468,6 +3775,7 @@ class Tensors(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Reduces named dimensions: d = alpha · op(a) + beta · c."""
     def trinary(
@@ -3489,6 +3797,7 @@ class Tensors(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Combines three tensors over named dimensions: d = op(op_ab(a, b), c), each of them alpha · op_a(a) and so on."""
     def unary(
@@ -3502,6 +3811,7 @@ class Tensors(Library):
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
+        tag: int = ...,
     ) -> Future[Tensor]:
         """Applies an operator over named dimensions: d = alpha · op(a)."""
 

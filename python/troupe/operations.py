@@ -30,7 +30,7 @@ from . import _core
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _ARRAYS = (None, "numpy", "torch", "cupy")
-_OPTIONS = ("deadline", "run_limit", "quarantine")
+_OPTIONS = ("deadline", "run_limit", "quarantine", "tag")
 
 
 class Role:

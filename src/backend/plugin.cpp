@@ -10,6 +10,8 @@ constinit const troupe::plugin_stamp troupe_backend_stamp = troupe::plugin_stamp
 
 TROUPE_EXPORT void troupe_backend_operations(troupe::operation_table& table) {
   troupe::plugin_operations::visit([&](auto& add) { add(table); });
+  troupe::recordable_operations can(table);
+  troupe::plugin_recordings::visit([&](auto& list) { list(can); });
 }
 
 TROUPE_EXPORT void troupe_backend_warm_up(troupe::lane_context& lane,

@@ -10,6 +10,7 @@
 #include <troupe/lane/marker.hpp>
 #include <troupe/memory/copy.hpp>
 #include <troupe/memory/fill.hpp>
+#include <troupe/telemetry/snapshot.hpp>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -363,6 +364,7 @@ const device_description& device::description() const noexcept { return core_->d
 device_health device::health() const { return core_->health(); }
 std::uint64_t device::generation() const noexcept { return core_->generation(); }
 device_statistics device::statistics() const { return core_->statistics(); }
+device_telemetry device::snapshot() const { return core_->telemetry(); }
 std::vector<quarantined_request> device::quarantine() const { return core_->quarantine(); }
 bool device::forgive(const quarantined_request& one) { return core_->forgive(one.id); }
 void device::forgive_all() { (void)core_->forgive(std::nullopt); }

@@ -21,6 +21,7 @@
 namespace troupe {
 
 class copy_pool;
+struct device_telemetry;
 enum class placement : std::uint8_t;
 
 /// A device as everything above it knows it: a stable address for requests and memory. Thread-safe.
@@ -131,6 +132,7 @@ class device_endpoint {
   [[nodiscard]] virtual std::uint64_t generation() const noexcept = 0;
   [[nodiscard]] virtual device_health health() const = 0;
   [[nodiscard]] virtual device_statistics statistics() const = 0;
+  [[nodiscard]] virtual device_telemetry telemetry() const = 0;
   [[nodiscard]] virtual std::optional<pid_t> worker_pid() const noexcept = 0;
   [[nodiscard]] virtual std::vector<quarantined_request> quarantine() const = 0;
   /// Forgets the faults of a request, or of all. False if there were none.

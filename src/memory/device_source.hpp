@@ -16,6 +16,7 @@ namespace troupe {
 
 struct device_description;
 struct device_link;
+struct gpu_sensors;
 
 /// A piece of device memory that the program owns and workers map by its descriptor. It is freed
 /// once it is destroyed and no worker maps it any more.
@@ -74,6 +75,12 @@ class device_source {
   }
   /// \errors `unsupported` if that is unknown
   [[nodiscard]] virtual result<memory_level> level() = 0;
+  /// Fills in the last reading of its sensors, at most some seconds old, and never waits for the
+  /// device. False if there is none: there are no sensors, or the call is the first for a while.
+  [[nodiscard]] virtual bool read_sensors(gpu_sensors& into) {
+    (void)into;
+    return false;
+  }
   /// Fills in how worker processes of this device reach the memory of another device of this
   /// backend, which may be on the same GPU. Leaves `found` as it is, without access, if they cannot
   /// map it, or the driver does not say. Creates no context.

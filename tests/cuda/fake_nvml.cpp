@@ -14,6 +14,7 @@ struct event_data {
   unsigned compute_instance;
 };
 constexpr int gpu_is_lost = 15;
+constexpr int not_supported = 3;
 char there = 0;
 char lost = 0;
 std::array<void*, 8> sets;  // the device that was registered last
@@ -45,5 +46,27 @@ int nvmlEventSetWait_v2(void* set, event_data* event, unsigned) {
 int nvmlEventSetFree(void*) { return 0; }
 int nvmlDeviceGetComputeRunningProcesses_v3(void*, unsigned*, void*) { return gpu_is_lost; }
 int nvmlDeviceGetMemoryInfo(void*, void*) { return gpu_is_lost; }
+
+// GPU-there lacks two sensors: its driver has no temperature, and it has no ECC counters.
+int nvmlDeviceGetPowerUsage(void* device, unsigned* milliwatts) {
+  *milliwatts = 123'500;
+  return device == &there ? 0 : gpu_is_lost;
+}
+int nvmlDeviceGetUtilizationRates(void* device, unsigned* rates) {
+  rates[0] = 75;
+  rates[1] = 20;
+  return device == &there ? 0 : gpu_is_lost;
+}
+int nvmlDeviceGetClockInfo(void* device, unsigned clock, unsigned* megahertz) {
+  *megahertz = clock == 1 ? 1980 : 2619;
+  return device == &there ? 0 : gpu_is_lost;
+}
+int nvmlDeviceGetTotalEccErrors(void*, unsigned, unsigned, unsigned long long*) {
+  return not_supported;
+}
+int nvmlDeviceGetCurrentClocksThrottleReasons(void* device, unsigned long long* reasons) {
+  *reasons = 0x1 | 0x4 | 0x40;
+  return device == &there ? 0 : gpu_is_lost;
+}
 
 }  // extern "C"

@@ -366,6 +366,8 @@ TROUPE_EXPORT void troupe_backend_operations(troupe::operation_table& table) {
   gpu_test::add<collective::broadcast, true>(table);
   gpu_test::add<collective::exchange, true>(table);
   gpu_test::add<collective::barrier, true>(table);
+  recordable_operations can(table);
+  can.be<blas::axpy, blas::scal, blas::dot, blas::asum, blas::gemm, memory::copy, memory::fill>();
   table.insert({.type = &request_type_of<fault::inject>(), .run = &gpu_test::inject});
   table.insert({.type = &request_type_of<fault::spin_until>(), .run = &gpu_test::spin_until});
 }

@@ -1,14 +1,15 @@
 // Kills either side of the mailbox at random moments, as often as one likes, and compares the
 // remains with the work done.
 //
-// kills [--workers N] [--programs N] [--seed S] [--json FILE]
+// kills [--workers N] [--programs N] [--ranks N] [--seed S] [--json FILE]
 //
 // First N workers of a program that continues (survivor.hpp), then N programs of workers that must
-// end (orphans.hpp). The seed determines the requests; the seed and the machine determine when a
-// kill comes.
+// end (orphans.hpp), then N workers of a world (ranks.hpp). The seed determines the requests; the
+// seed and the machine determine when a kill comes.
 
 #include "json_line.hpp"
 #include "orphans.hpp"
+#include "ranks.hpp"
 #include "survivor.hpp"
 
 #include <fmt/format.h>
@@ -89,13 +90,27 @@ std::pair<std::string, bool> kill_programs(std::int64_t kills, std::uint64_t see
   return {line.text(), wrong.empty()};
 }
 
+std::pair<std::string, bool> kill_ranks(std::int64_t kills, std::uint64_t seed) {
+  const auto begin = clock::now();
+  ranks all(seed);
+  const std::string wrong = all.outlive(kills);
+  const world_sights& s = all.seen();
+  json_line line = begin_line("ranks", seed, s.kills, seconds_since(begin));
+  line.add("in_part", s.in_part).add("operations", s.operations).add("wrong", wrong);
+  return {line.text(), wrong.empty()};
+}
+
 int run(int argc, char** argv) {
-  std::map<std::string_view, std::string> options{
-      {"--workers", "40"}, {"--programs", "40"}, {"--seed", "1"}, {"--json", ""}};
+  std::map<std::string_view, std::string> options{{"--workers", "40"},
+                                                  {"--programs", "40"},
+                                                  {"--ranks", "120"},
+                                                  {"--seed", "1"},
+                                                  {"--json", ""}};
   for (int i = 1; i < argc; i += 2) {
     const auto option = options.find(argv[i]);
     if (option == options.end() || i + 1 == argc) {
-      fmt::print(stderr, "kills [--workers N] [--programs N] [--seed S] [--json FILE]\n");
+      fmt::print(stderr,
+                 "kills [--workers N] [--programs N] [--ranks N] [--seed S] [--json FILE]\n");
       return 2;
     }
     option->second = argv[i + 1];
@@ -115,6 +130,9 @@ int run(int argc, char** argv) {
   }
   if (const auto kills = std::stoll(options["--programs"]); kills > 0) {
     report(kill_programs(kills, seed));
+  }
+  if (const auto kills = std::stoll(options["--ranks"]); kills > 0) {
+    report(kill_ranks(kills, seed));
   }
   fmt::print("kills: {}\n", all_well ? "ok" : "FAILED");
   return all_well ? 0 : 1;

@@ -72,6 +72,20 @@ TEST_F(WorldLimits, DeadlinesAnswerTheCallerAndWithdrawNothing) {
   EXPECT_EQ(w_.health().failed, 0U);
 }
 
+// Else the next but one would stage where a rank that is late still reads.
+TEST_F(WorldLimits, AnOperationWithoutElementsWaitsForAllRanks) {
+  const auto none = w_.tensors<std::uint64_t>({0}).value();
+  stop(devices_[1]);
+  auto done = w_.ask(collective::all_reduce{.x = none, .y = none});
+  await({progress::runs, progress::waits, progress::runs});
+  std::this_thread::sleep_for(20ms);
+  EXPECT_FALSE(w_.health().under_way.empty());
+  await({progress::runs, progress::waits, progress::runs});
+  ASSERT_EQ(::kill(devices_[1].worker_pid().value(), SIGCONT), 0);
+  EXPECT_TRUE(done.get_result());
+  EXPECT_EQ(w_.health().operations, 1U);
+}
+
 TEST_F(WorldLimits, AHangOfOneTwoOrAllRanksFailsOneOperation) {
   for (std::size_t stopped = 1; stopped <= 3; ++stopped) {
     const auto generation = devices_[2].generation();

@@ -3,6 +3,7 @@
 #include <troupe/core/actor.hpp>
 #include <troupe/core/actor_status.hpp>
 #include <troupe/core/log.hpp>
+#include <troupe/core/metrics_config.hpp>
 
 #include <cstddef>
 #include <string>
@@ -19,6 +20,7 @@ class device;
 class world;
 struct device_config;
 struct device_topology;
+struct telemetry_snapshot;
 struct world_config;
 
 /// A message that could not be delivered.
@@ -49,6 +51,8 @@ struct system_config {
   /// restart budgets. If empty, warnings and errors are printed to stderr. The system's end waits
   /// at most 5 s for a call about a device.
   log_hook log{};
+  /// Which facts about requests its devices record.
+  metrics_config metrics{};
   /// How long the destructor lets actors process the messages in their mailboxes.
   std::chrono::nanoseconds drain = std::chrono::seconds(5);
 };
@@ -142,6 +146,10 @@ class TROUPE_EXPORT system {
   /// without those of devices that others have replaced; nothing once the system has shut down.
   /// Include `troupe/device/events.hpp` to use them.
   [[nodiscard]] std::vector<device_event> events() const;
+
+  /// The counts, states and times of the devices and actors at this moment; no devices once the
+  /// system has shut down. Include `troupe/telemetry/snapshot.hpp` to use it.
+  [[nodiscard]] telemetry_snapshot snapshot() const;
 
   /// Several devices of this system as one, each a rank by its place in the list; include
   /// `troupe/device/world.hpp` to use it. Throws `failure`: `invalid_argument` for no device, a

@@ -37,6 +37,7 @@ enum class placement : std::uint8_t {
 };
 
 class mapped_tensor;
+struct device_telemetry;
 
 /// Contiguous elements in the program's memory: a vector, an array, a span. An owning temporary is
 /// rejected, because the copy continues after the call returns.
@@ -117,8 +118,7 @@ class TROUPE_EXPORT device {
 
   /// Makes the tensor's whole buffer read-only, in present and future workers. A request that would
   /// write it is refused; a stray write ends its worker and does not change the buffer. The future
-  /// is ready when earlier requests have finished writing and every worker has the buffer
-  /// read-only.
+  /// is ready when earlier requests have finished writing and every worker maps it read-only.
   /// \errors `unsupported` for host memory, and for a small tensor allocated without
   /// `placement::own`; `foreign_buffer`; `out_of_memory` if the operating system refuses a worker
   /// another mapping with separate access rights (the tensor then stays writable); those of a
@@ -205,6 +205,8 @@ class TROUPE_EXPORT device {
   /// 0 before the first worker is ready, then incremented with each worker.
   [[nodiscard]] std::uint64_t generation() const noexcept;
   [[nodiscard]] device_statistics statistics() const;
+  /// All facts about it at this moment, as in `system::snapshot` (troupe/telemetry/snapshot.hpp).
+  [[nodiscard]] device_telemetry snapshot() const;
   /// The last 1024 events with greater numbers than `after`, the oldest first.
   [[nodiscard]] std::vector<device_event> events(std::uint64_t after = 0) const;
   /// The requests in quarantine.
@@ -230,8 +232,7 @@ class TROUPE_EXPORT device {
   bool drain(std::chrono::nanoseconds timeout);
   /// Refuses new requests, fails those in flight with `errc::device_stopped`, and ends the workers.
   /// Returns when this is done and the requests' continuations have run, except those that block.
-  /// Called from a continuation of the device, it returns earlier. The tensors are kept; see
-  /// `restart`.
+  /// Called from a continuation of the device, it returns earlier. The tensors are kept.
   void stop();
   /// Brings a device that stopped or gave up back into service. Its tensors are kept, frozen and
   /// tainted as they were; it gets the next generation and a full restart budget. The worker starts

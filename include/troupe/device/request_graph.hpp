@@ -1,6 +1,7 @@
 #pragma once
 
 #include <troupe/core/future.hpp>
+#include <troupe/graph/info.hpp>
 #include <troupe/request/any_request.hpp>
 #include <troupe/tensor/scalar.hpp>
 #include <troupe/tensor/tensor.hpp>
@@ -15,6 +16,8 @@
 #include <vector>
 
 namespace troupe {
+
+class device;
 
 namespace detail {
 class recorded_graph;
@@ -88,6 +91,9 @@ class TROUPE_EXPORT request_graph {
   /// The same as a JSON object {"name", "requests": [{"number", "body", "request"}], "edges":
   /// [{"from", "to", "kind"}]}.
   [[nodiscard]] std::string json() const;
+  /// How the worker in service runs it on the lane of this device, and why a GPU does not record
+  /// some of its requests. Asks in the order of that lane.
+  [[nodiscard]] future<graph::graph_info> info(const device& on) const;
 
   [[nodiscard]] const std::shared_ptr<const detail::recorded_graph>& recorded() const noexcept {
     return graph_;

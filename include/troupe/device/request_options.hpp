@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <stop_token>
 
@@ -26,6 +27,9 @@ struct request_options {
   /// Cancels a request that has not begun (`errc::cancelled`). A request that is already in a GPU's
   /// stream runs to its end, as with `deadline`.
   std::stop_token stop{};
+  /// A number of the caller's, such as that of a tenant or of an HTTP request: tracers see it, and
+  /// `device_telemetry::tags` adds up device time by it. 0 is no tag. Workers do not see it.
+  std::uint64_t tag = 0;
 };
 
 }  // namespace troupe

@@ -46,6 +46,43 @@ class accelerator_lane : public lane_context {
   [[nodiscard]] virtual result<void> check() = 0;
   /// Waits until all enqueued work has run. Used only before a worker is ready.
   [[nodiscard]] virtual result<void> finish() = 0;
+
+  // Recording. A lane has a second queue for it, its twin, because the state of a queue that
+  // records must not be asked for, and `check` comes at any time.
+
+  /// The twin, on which calls can be recorded, with objects and a workspace of its own. Null if
+  /// this backend records nothing, or no more. The first call makes it.
+  [[nodiscard]] virtual accelerator_lane* twin() { return nullptr; }
+  /// Replaces the twin, after a call that could not be recorded: its objects may be unusable. They
+  /// live on, for what was recorded with them.
+  virtual void replace_twin() noexcept {}
+  /// Called of a twin: it records what this thread enqueues on it, until `end_recording`.
+  [[nodiscard]] virtual result<void> begin_recording() { return no_recording(); }
+  /// Called of a twin that records: the place that an executor gets for its reply if its work may
+  /// find that the request fails (`operation::fails_late`). Null if there is none.
+  [[nodiscard]] virtual std::byte* place_for_failure() { return nullptr; }
+  /// Called of a twin that records, after each executor. \errors `unsupported` if something was
+  /// enqueued that cannot be recorded
+  [[nodiscard]] virtual result<void> check_recording() { return {}; }
+  /// Called of a twin: it does not record any more, even if this fails. `like`: null, or a
+  /// recording that is not needed any more and does not run: if it differs in little, it becomes
+  /// this one, which is cheaper. \errors the backend's
+  [[nodiscard]] virtual result<std::unique_ptr<recorded_work>> end_recording(
+      std::unique_ptr<recorded_work> like) {
+    (void)like;
+    return no_recording();
+  }
+  /// Enqueues on this queue what its twin has recorded. A failure that its work finds is written to
+  /// `reply`, as the executors would have done.
+  [[nodiscard]] virtual result<void> launch(recorded_work& work, std::byte* reply) {
+    (void)work, (void)reply;
+    return no_recording();
+  }
+
+ private:
+  static error no_recording() {
+    return {.code = errc::unsupported, .message = "this backend records nothing"};
+  }
 };
 
 /// The accelerator as one worker sees it. One thread makes the control calls and another uses the

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <troupe/plugin/kept_blobs.hpp>
+#include <troupe/plugin/recorded_work.hpp>
 #include <troupe/request/library_methods.hpp>
 #include <troupe/request/request.hpp>
 
@@ -9,6 +10,7 @@
 #include <cstring>
 #include <memory>
 #include <span>
+#include <utility>
 
 namespace troupe {
 
@@ -27,6 +29,16 @@ class lane_context {
   /// bytes, with undefined content; not registered with a device. Valid until the executor returns
   /// or calls this again: enqueued work must not use it. \errors `out_of_memory`
   [[nodiscard]] virtual result<std::span<std::byte>> host_workspace(std::size_t bytes) = 0;
+  /// True while calls are recorded instead of enqueued, see `recorded_work`.
+  [[nodiscard]] virtual bool is_recording() const noexcept { return false; }
+  /// While it records: the work that the executor enqueues needs this object, so it lives as long
+  /// as the recording. For objects in caches, which may be dropped before: plans, modules.
+  virtual void retain(std::shared_ptr<const void> object) { (void)object; }
+  /// This call does its work in a way that later calls may not, such as one that is being measured:
+  /// it should not be recorded.
+  virtual void note_provisional() noexcept { is_provisional_ = true; }
+  /// Whether that was noted since this was asked last.
+  [[nodiscard]] bool take_provisional() noexcept { return std::exchange(is_provisional_, false); }
 
   /// The place of the request in an order that the program numbers, such as the steps of a
   /// collective operation; 0 if it has none.
@@ -42,6 +54,7 @@ class lane_context {
 
  private:
   std::uint64_t sequence_ = 0;
+  bool is_provisional_ = false;
 };
 
 /// How long an operation runs.
@@ -82,6 +95,8 @@ struct operation {
   /// for an operation without turns.
   void (*take_turn)(void* executor) = nullptr;
   void (*end_turn)(void* executor) = nullptr;
+  /// Whether it can be recorded, see `recordable_operations`. Null: never.
+  troupe::may_record* may_record = nullptr;
 };
 
 /// The operations of a backend, of a plugin, or of a program that is its own worker.
@@ -127,6 +142,8 @@ class TROUPE_EXPORT operation_table {
 
  private:
   struct index;
+  friend recordable_operations;
+
   std::unique_ptr<index> index_;
 };
 

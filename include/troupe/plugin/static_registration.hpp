@@ -39,6 +39,9 @@ class [[gnu::visibility("hidden")]] static_registration {
 ///     const plugin_operations operations([](operation_table& table) { table.add(&run_sum); });
 using plugin_operations = static_registration<void(operation_table&)>;
 
+/// Says which operations of a library can be recorded. Called when all executors have been added.
+using plugin_recordings = static_registration<void(recordable_operations&)>;
+
 /// Runs or enqueues a little of each kind of work of a source file, so that a first request does
 /// not wait for it. Called before the worker reports ready, once for each lane that is to be fast
 /// from the start. Uses only the lane's workspace.

@@ -47,7 +47,7 @@ constexpr std::array<short_name, 3> all_short_names{
     {{"max", "maximum"}, {"min", "minimum"}, {"prod", "product"}}};
 
 // Options of every request.
-constexpr std::array<const char*, 3> options{"deadline", "run_limit", "quarantine"};
+constexpr std::array<const char*, 4> options{"deadline", "run_limit", "quarantine", "tag"};
 
 // The number of an enumerator; that of none if there is no such name.
 std::size_t enumerator_named(std::span<const std::string_view> all, std::string_view name) {

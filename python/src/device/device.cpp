@@ -251,7 +251,7 @@ void add_device(nb::module_& m) {
       .def("__repr__",
            [](const py_device& d) {
              return "<troupe.Device " + std::to_string(d->ordinal()) + ": " +
-                    d->description().name + ", " + std::string(name_of(d->health().state)) + ">";
+                    d->description().name + ", " + std::string(to_string(d->health().state)) + ">";
            })
       .def(
           "empty",
@@ -305,6 +305,9 @@ void add_device(nb::module_& m) {
       .def_prop_ro(
           "statistics", [](const py_device& d) { return snapshot_of(d->statistics()); },
           "Counts since it was made.")
+      .def(
+          "snapshot", [](const py_device& d) { return snapshot_of(d->snapshot()); },
+          "All facts about it at this moment, as in System.snapshot().")
       .def_prop_ro(
           "generation", [](const py_device& d) { return d->generation(); },
           "0 before the first worker is ready, then one more with each worker.")

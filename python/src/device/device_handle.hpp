@@ -61,6 +61,7 @@ class system_handle {
   [[nodiscard]] std::vector<troupe::device> all() {
     const std::lock_guard lock(mutex_);
     std::vector<troupe::device> copies;
+    copies.reserve(devices_.size());
     for (const auto& [ordinal, one] : devices_)
       copies.push_back(one);
     return copies;
@@ -78,8 +79,8 @@ using system_ref = std::shared_ptr<system_handle>;
 
 /// A device, and the system that it needs: both live as long as anything refers to them.
 struct device_handle {
-  device_handle(system_ref s, troupe::device d)
-      : system(std::move(s)), device(std::move(d)), queue(system->queue_of(device.ordinal())) {}
+  device_handle(system_ref s, const troupe::device& d)
+      : system(std::move(s)), device(d), queue(system->queue_of(device.ordinal())) {}
   system_ref system;
   troupe::device device;
   std::shared_ptr<sending_queue> queue;

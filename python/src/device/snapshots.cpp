@@ -7,21 +7,13 @@
 
 namespace troupe::python {
 
-std::string_view name_of(device_state s) noexcept {
-  switch (s) {
-    case device_state::starting:
-      return "starting";
-    case device_state::ready:
-      return "ready";
-    case device_state::recovering:
-      return "recovering";
-    case device_state::stopped:
-      return "stopped";
-    case device_state::condemned:
-      return "condemned";
-  }
-  return "";
+namespace {
+
+nb::object parsed(const std::string& json) {
+  return nb::module_::import_("troupe.methods.snapshots").attr("parsed")(json);
 }
+
+}  // namespace
 
 nb::object snapshot_of(nb::dict fields) {
   return nb::module_::import_("troupe.methods.snapshots").attr("Snapshot")(**fields);
@@ -29,7 +21,7 @@ nb::object snapshot_of(nb::dict fields) {
 
 nb::object snapshot_of(const device_health& h) {
   nb::dict made;
-  made["state"] = std::string(name_of(h.state));
+  made["state"] = std::string(to_string(h.state));
   made["generation"] = h.generation;
   made["restarts"] = h.restarts;
   made["standby_ready"] = h.standby_ready;
@@ -63,5 +55,8 @@ nb::object snapshot_of(const device_description& h) {
   made["memory_bytes"] = h.memory_bytes;
   return snapshot_of(std::move(made));
 }
+
+nb::object snapshot_of(const telemetry_snapshot& s) { return parsed(to_json(s)); }
+nb::object snapshot_of(const device_telemetry& d) { return parsed(to_json(d)); }
 
 }  // namespace troupe::python

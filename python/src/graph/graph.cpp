@@ -93,7 +93,8 @@ nb::object reply_of(const graph_replies& replies, nb::handle future) {
 }
 
 nb::object run(nb::handle device, py_graph& g, const nb::dict& tensors,
-               std::optional<double> deadline, std::optional<double> run_limit, bool quarantine) {
+               std::optional<double> deadline, std::optional<double> run_limit, bool quarantine,
+               std::uint64_t tag) {
   const device_ref& on = handle_of(device);
   std::vector<graph_argument> arguments;
   for (const auto& [name, value] : tensors) {
@@ -115,11 +116,35 @@ nb::object run(nb::handle device, py_graph& g, const nb::dict& tensors,
   }
   const request_options options{.deadline = duration_of(deadline),
                                 .run_limit = duration_of(run_limit),
-                                .quarantine = quarantine};
-  troupe::device& to = on->in_order();
-  py_future coming(without_gil([&] { return to.run(what, arguments, options); }));
+                                .quarantine = quarantine,
+                                .tag = tag};
+  py_future coming(send(*on, what, std::move(arguments), options));
   if (coming.done()) coming.raise_refusal();
   return nb::cast(std::move(coming));
+}
+
+nb::dict info(py_graph& g, nb::handle device) {
+  const request_graph& what = g.graph();
+  troupe::device& on = handle_of(device)->in_order();
+  const auto how = value_of(without_gil([&] { return what.info(on).get_result(); }));
+  nb::list segments;
+  for (const graph::segment& one : how.segments) {
+    nb::dict s;
+    s["first"] = one.first;
+    s["requests"] = one.requests;
+    s["is_recorded"] = one.is_recorded;
+    s["why"] = one.why;
+    segments.append(std::move(s));
+  }
+  nb::dict all;
+  all["segments"] = std::move(segments);
+  all["runs"] = how.runs;
+  all["recordings"] = how.recordings;
+  all["launches"] = how.launches;
+  all["variants"] = how.variants;
+  all["operations"] = how.operations;
+  all["why"] = how.why;
+  return all;
 }
 
 void add_bodies(nb::class_<py_graph>& c) {
@@ -189,6 +214,9 @@ void add_graph(nb::module_& m) {
           "Its requests and what orders them, for Graphviz.")
       .def(
           "json", [](py_graph& g) { return g.graph().json(); }, "The same as JSON.")
+      .def("info", &info, nb::arg("device"),
+           "How the worker of a device runs it: what is recorded on a GPU, what is not and why.\n"
+           "Waits for the runs before.")
       .def("__repr__", [](py_graph& g) { return "<troupe.Graph " + g.name() + ">"; });
   m.def("_record", [](nb::handle device, std::string name) {
     return new py_graph(handle_of(device), std::move(name));

@@ -8,6 +8,7 @@
 #include <troupe/device/unsent.hpp>
 
 #include <csignal>
+#include <string>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -21,20 +22,30 @@ bool in_event_loop() {
          !modules["asyncio.events"].attr("_get_running_loop")().is_none();
 }
 
+template <class Reply>
+void answer_with(promise<Reply>&& answer, future<Reply>&& coming) {
+  (void)std::move(coming).then([to = std::move(answer)](result<Reply> r) mutable {
+    if (!r && to.abandoned()) note_unretrieved(r.error());
+    to.set_result(std::move(r));
+  });
+}
+
 }  // namespace
+
+std::optional<error> queued_sending::wear_down(request_options& options,
+                                               std::string_view request) const {
+  if (!options.deadline) return std::nullopt;
+  *options.deadline -= std::chrono::steady_clock::now() - since_;
+  if (*options.deadline > std::chrono::nanoseconds::zero()) return std::nullopt;
+  return error{.code = errc::deadline_exceeded,
+               .message = "the deadline passed while the request waited for space in the mailbox",
+               .request = std::string(request)};
+}
 
 void queued_request::send() {
   const std::lock_guard lock(mutex_);
   if (!answer_.pending()) return;  // cancelled
-  if (options_.deadline) {
-    *options_.deadline -= std::chrono::steady_clock::now() - since_;
-    if (*options_.deadline <= std::chrono::nanoseconds::zero()) {
-      return fail({.code = errc::deadline_exceeded,
-                   .message = "the deadline passed while the request waited for space in the "
-                              "mailbox",
-                   .request = std::string(request_.type().name)});
-    }
-  }
+  if (auto late = wear_down(options_, request_.type().name)) return fail(*std::move(late));
   future<any_reply> coming = to_.ask(request_, options_, sent_);
   if (coming.ready()) {
     result<any_reply> outcome = coming.get_result();
@@ -42,10 +53,22 @@ void queued_request::send() {
     if (answer_.abandoned()) note_unretrieved(outcome.error());
     return fail(std::move(outcome).error());
   }
-  (void)std::move(coming).then([to = std::move(answer_)](result<any_reply> r) mutable {
-    if (!r && to.abandoned()) note_unretrieved(r.error());
-    to.set_result(std::move(r));
-  });
+  answer_with(std::move(answer_), std::move(coming));
+}
+
+void queued_run::send() {
+  if (auto late = wear_down(options_, "graph.run " + graph_.name())) {
+    taint_unsent(on_, graph_, arguments_, *late);
+    return answer_.set_error(*std::move(late));
+  }
+  future<graph_replies> coming = on_.run(graph_, arguments_, options_);
+  if (coming.ready()) {
+    result<graph_replies> outcome = coming.get_result();
+    if (!outcome) taint_unsent(on_, graph_, arguments_, outcome.error());
+    if (!outcome && answer_.abandoned()) note_unretrieved(outcome.error());
+    return answer_.set_result(std::move(outcome));
+  }
+  answer_with(std::move(answer_), std::move(coming));
 }
 
 bool queued_request::cancel() {
@@ -63,7 +86,7 @@ void queued_request::fail(error why) {
   answer_.set_error(std::move(why));
 }
 
-void sending_queue::add(std::shared_ptr<queued_request> one) {
+void sending_queue::add(std::shared_ptr<queued_sending> one) {
   {
     const std::lock_guard lock(mutex_);
     waiting_.push_back(std::move(one));
@@ -86,7 +109,7 @@ void sending_queue::add(std::shared_ptr<queued_request> one) {
 
 void sending_queue::run() noexcept {
   for (;;) {
-    std::shared_ptr<queued_request> next;
+    std::shared_ptr<queued_sending> next;
     {
       const std::lock_guard lock(mutex_);
       if (waiting_.empty()) {
@@ -142,6 +165,18 @@ sent_request send(const device_handle& device, const library_actor& actor, any_r
   sent_handle handle;
   future<any_reply> answer = without_gil([&] { return actor.ask(request, options, handle.sent); });
   return {std::move(answer), std::move(handle)};
+}
+
+future<graph_replies> send(const device_handle& device, const request_graph& graph,
+                           std::vector<graph_argument> arguments, const request_options& options) {
+  const library_actor actor = device.device.library("graph");
+  if (goes_to_queue(device, actor) && check_unsent(graph, arguments)) [[unlikely]] {
+    auto queued = std::make_shared<queued_run>(device.device, graph, std::move(arguments), options);
+    future<graph_replies> answer = queued->get_future();
+    without_gil([&] { device.queue->add(std::move(queued)); });
+    return answer;
+  }
+  return without_gil([&] { return device.device.run(graph, arguments, options); });
 }
 
 }  // namespace troupe::python

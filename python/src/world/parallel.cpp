@@ -6,6 +6,7 @@
 
 #include <troupe/device/shard_map.hpp>
 #include <troupe/parallel.hpp>
+#include <troupe/telemetry/snapshot.hpp>
 
 #include <algorithm>
 #include <array>
@@ -139,7 +140,7 @@ void add_placement(nb::module_& m) {
         for (const device_snapshot& one : self.group.snapshots()) {
           nb::dict made;
           made["ordinal"] = one.ordinal;
-          made["state"] = std::string(name_of(one.state));
+          made["state"] = std::string(to_string(one.state));
           made["architecture"] = one.architecture;
           made["free_bytes"] = one.free_bytes;
           made["in_flight"] = one.in_flight;

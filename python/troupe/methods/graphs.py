@@ -50,13 +50,14 @@ def run(
     deadline: float | None = None,
     run_limit: float | None = None,
     quarantine: bool = True,
+    tag: int = 0,
     **parameters: Tensor | Future[Tensor] | complex,
 ) -> Future[GraphReplies]:
     """Sends the requests of a graph as one request; keywords are its parameters.
 
     In the block of another graph, its requests are recorded into that one.
     """
-    return _run_graph(self, graph, parameters, deadline, run_limit, quarantine)
+    return _run_graph(self, graph, parameters, deadline, run_limit, quarantine, tag)
 
 
 @contextlib.contextmanager

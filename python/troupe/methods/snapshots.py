@@ -23,5 +23,14 @@ class Snapshot(types.SimpleNamespace):
         return json.dumps(self.as_dict(), **options)
 
 
+def parsed(text: str) -> Any:
+    """The same of a JSON text: each object of it becomes a snapshot."""
+    import json
+
+    return json.loads(text, object_hook=lambda fields: Snapshot(**fields))
+
+
 def _plain(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_plain(one) for one in value]
     return value.as_dict() if hasattr(value, "as_dict") else value

@@ -67,7 +67,25 @@ namespace troupe::cuda {
   each(cuStreamWriteValue64) \
   each(cuEventCreate) \
   each(cuEventRecord) \
-  each(cuEventDestroy)
+  each(cuEventDestroy) \
+  each(cuMemAlloc) \
+  each(cuMemFree) \
+  each(cuMemsetD8Async) \
+  each(cuPointerGetAttribute) \
+  each(cuStreamBeginCapture) \
+  each(cuStreamEndCapture) \
+  each(cuStreamGetCaptureInfo) \
+  each(cuThreadExchangeStreamCaptureMode) \
+  each(cuGraphNodeGetType) \
+  each(cuGraphNodeGetDependencies) \
+  each(cuGraphMemcpyNodeGetParams) \
+  each(cuGraphInstantiateWithFlags) \
+  each(cuGraphExecUpdate) \
+  each(cuGraphLaunch) \
+  each(cuGraphExecDestroy) \
+  each(cuGraphDestroy) \
+  each(cuEventQuery) \
+  each(cuEventSynchronize)
 // clang-format on
 
 /// The driver's functions, found at run time: nothing here needs a driver to be built or loaded.

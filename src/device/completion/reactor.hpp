@@ -61,7 +61,8 @@ class reactor final : public completion_driver {
                                      std::shared_ptr<os::unique_fd> device_wakes,
                                      const std::shared_ptr<memory_pool>& device_memory,
                                      std::shared_ptr<memory_pool> host_memory,
-                                     std::chrono::nanoseconds quarantine);
+                                     std::chrono::nanoseconds quarantine,
+                                     std::shared_ptr<flight_recorder> recorder = nullptr);
   void retain() noexcept override { references_.fetch_add(1, std::memory_order_relaxed); }
   void release() noexcept override;
 
@@ -75,14 +76,12 @@ class reactor final : public completion_driver {
   /// that both share.
   [[nodiscard]] bool is_copy() const noexcept { return copy_.is_here(); }
   [[nodiscard]] static error copy_error() { return forked_copy::why(); }
-  /// Registers a promise that no request answers; in a forked process it fails like those of
-  /// requests.
+  /// In a forked process, this promise, which no request answers, fails like those of requests.
   void track_promise(const std::shared_ptr<promise<void>>& answer) { copy_.track_promise(answer); }
   /// Answers completed requests, unless another thread does it now.
   void try_poll();
-  /// Returns when the answers counted before the call have been given. An answer may be counted a
-  /// moment before it is given, so that its receiver finds it counted. False once the deadline has
-  /// passed.
+  /// Waits for the answers counted so far: one is counted a moment before it is given, so that its
+  /// receiver finds it counted. False once the deadline has passed.
   [[nodiscard]] bool settle_answers(std::chrono::steady_clock::time_point deadline) noexcept;
   /// How long a thread that waits for the worker spins before it sleeps.
   [[nodiscard]] std::chrono::steady_clock::duration spins() const noexcept { return spins_; }
@@ -90,6 +89,8 @@ class reactor final : public completion_driver {
   /// The record of a slot: for the sender that fills it, or with the role.
   [[nodiscard]] record& at(std::uint16_t slot) noexcept { return records_[slot]; }
   [[nodiscard]] const answers::counts& totals() const noexcept { return answers_.totals(); }
+  [[nodiscard]] outcome_counts& outcomes() noexcept { return answers_.outcomes(); }
+  [[nodiscard]] const tag_times& tags() const noexcept { return answers_.tags(); }
   [[nodiscard]] taint_watch& taints() noexcept { return taints_; }
   [[nodiscard]] quarantine_book& quarantine() noexcept { return quarantine_; }
 
@@ -156,8 +157,7 @@ class reactor final : public completion_driver {
                         bool may_have_reply) {
     answers_.answer_completed(slot, by, may_have_reply);
   }
-  /// Refuses requests that would read undefined content, among those in flight and not held. Call
-  /// it after content has become undefined.
+  /// Refuses the requests in flight and not held that would read what has become undefined.
   void screen_in_flight(const role& held);
   /// Ends a request that no worker has: answers it, unless it was answered, and frees its slot.
   void drop(const role&, std::uint16_t slot, error why) { answers_.drop(slot, std::move(why)); }
@@ -204,7 +204,8 @@ class reactor final : public completion_driver {
 
   reactor(std::shared_ptr<mailbox> requests, std::shared_ptr<os::unique_fd> device_wakes,
           const std::shared_ptr<memory_pool>& device_memory,
-          std::shared_ptr<memory_pool> host_memory, std::chrono::nanoseconds quarantine);
+          std::shared_ptr<memory_pool> host_memory, std::chrono::nanoseconds quarantine,
+          std::shared_ptr<flight_recorder> recorder);
   ~reactor() override;
 
   // Who has the role, and how its holder waits: role.cpp.

@@ -185,6 +185,9 @@ result<any_reply> graph_replies::find(std::uint64_t request, const request_type*
 
 const std::string& request_graph::name() const noexcept { return graph_->name; }
 std::size_t request_graph::size() const noexcept { return graph_->what.nodes.size(); }
+future<graph::graph_info> request_graph::info(const device& on) const {
+  return on.ask(graph::info{.label = graph_->name, .digest = graph_->request.digest});
+}
 std::vector<std::string> request_graph::requests() const {
   std::vector<std::string> all;
   all.reserve(size());

@@ -145,7 +145,8 @@ result<std::shared_ptr<local_device>> device_registry::make_one(std::int32_t ord
       if (!other->gone()) in_use.push_back(other->description().uuid);
     }
   }
-  auto made = local_device::create(ordinal, config, std::move(host_memory), in_use);
+  auto made = local_device::create(ordinal, config, std::move(host_memory), in_use,
+                                   owner.core().config().metrics);
   if (!made) return made;
   (*made)->set_ends(ends_);
   (*made)->set_siblings(siblings_);
@@ -159,6 +160,12 @@ std::shared_ptr<device_registry> device_registry::of(system& s) {
       s.service(key, [] { return std::make_shared<device_registry>(); }));
   if (!found) throw failure(has_shut_down());
   return found;
+}
+
+std::vector<std::shared_ptr<local_device>> device_registry::devices_of(const system& s) {
+  const auto registry = std::static_pointer_cast<device_registry>(
+      s.core().service(key, [] { return std::make_shared<device_registry>(); }));
+  return registry ? registry->devices() : std::vector<std::shared_ptr<local_device>>();
 }
 
 bool device_registry::owns(const local_device& one) {
@@ -214,11 +221,8 @@ troupe::device system::device(std::int32_t ordinal, const device_config& config)
 }
 
 std::vector<device_event> system::events() const {
-  const auto registry = std::static_pointer_cast<device_registry>(
-      core_->service(device_registry::key, [] { return std::make_shared<device_registry>(); }));
   std::vector<device_event> all;
-  if (!registry) return all;  // the system has shut down
-  for (const auto& one : registry->devices())
+  for (const auto& one : device_registry::devices_of(*this))
     std::ranges::move(one->events(0), std::back_inserter(all));
   std::ranges::stable_sort(all, {}, &device_event::at);
   return all;

@@ -35,6 +35,8 @@ class device_registry final : public system_service {
                                                            system& owner, if_there there);
   /// The registry of a system. Throws `failure` (`device_stopped`) once that has shut down.
   [[nodiscard]] static std::shared_ptr<device_registry> of(system& s);
+  /// The devices of a system by number; none once that has shut down.
+  [[nodiscard]] static std::vector<std::shared_ptr<local_device>> devices_of(const system& s);
   /// False for a device of another system, and for one whose number another device has now.
   [[nodiscard]] bool owns(const local_device& one);
   /// By number.

@@ -12,6 +12,7 @@
 #include "wire/control.hpp"
 
 #include <troupe/device/device.hpp>
+#include <troupe/telemetry/snapshot.hpp>
 
 #include <fmt/format.h>
 
@@ -66,9 +67,11 @@ result<std::vector<std::string>> absolute_paths(const std::vector<std::string>& 
 }  // namespace
 
 local_device::local_device(std::int32_t ordinal, device_config config,
-                           std::shared_ptr<memory_pool> host_memory) noexcept
+                           std::shared_ptr<memory_pool> host_memory,
+                           const metrics_config& metrics) noexcept
     : ordinal_(ordinal),
       config_(std::move(config)),
+      metrics_(metrics),
       host_memory_(std::move(host_memory)),
       lanes_(config_.lanes) {}
 
@@ -95,7 +98,8 @@ void local_device::let_go(local_device* unused) noexcept {
 result<std::shared_ptr<local_device>> local_device::create(std::int32_t ordinal,
                                                            const device_config& asked,
                                                            std::shared_ptr<memory_pool> host_memory,
-                                                           std::span<const std::string> in_use) {
+                                                           std::span<const std::string> in_use,
+                                                           const metrics_config& metrics) {
   device_config config = asked;
   if (config.mailbox_capacity < 1 || config.mailbox_capacity > largest_capacity) {
     return error{.code = errc::invalid_argument,
@@ -139,20 +143,21 @@ result<std::shared_ptr<local_device>> local_device::create(std::int32_t ordinal,
   auto backend = choose_backend(ordinal, config, in_use);
   if (!backend) return of_device(std::move(backend).error());
   return create_with(*std::move(backend), ordinal, config, std::move(host_memory),
-                     supervisor_environment::real());
+                     supervisor_environment::real(), metrics);
 }
 
 result<std::shared_ptr<local_device>> local_device::create_with(
     chosen_backend backend, std::int32_t ordinal, const device_config& asked,
-    std::shared_ptr<memory_pool> host_memory, supervisor_environment& environment) {
+    std::shared_ptr<memory_pool> host_memory, supervisor_environment& environment,
+    const metrics_config& metrics) {
   device_config config = asked;
   // The driver would refuse a context to a second process again and again.
   if (backend.description.one_process) config.standby = false;
   // A worker thread cannot be killed, and a user at a breakpoint must not lose his device to a
   // limit.
   if (config.isolation == isolation::thread) config.run_limit = std::chrono::nanoseconds::max();
-  std::shared_ptr<local_device> made(new local_device(ordinal, config, std::move(host_memory)),
-                                     &local_device::let_go);
+  std::shared_ptr<local_device> made(
+      new local_device(ordinal, config, std::move(host_memory), metrics), &local_device::let_go);
   if (auto built = made->build(std::move(backend), environment); !built) {
     return std::move(built).error();
   }
@@ -198,12 +203,19 @@ result<void> local_device::build(chosen_backend backend, supervisor_environment&
   auto blobs = os::create_shared_memory("troupe-blobs", wire::blob_memory_bytes);
   if (!blobs) return std::move(blobs).error();
   blobs_ = *std::move(blobs);
-  if (config_.tracer) requests_->set_traced();
+  if (metrics_.flight_recorder > 0) {
+    recorder_ = std::make_shared<flight_recorder>(metrics_.flight_recorder);
+  }
+  journal_.report_to(config_.tracer, recorder_);
   auto event = os::create_event();
   if (!event) return std::move(event).error();
   auto wakes = std::make_shared<os::unique_fd>(*std::move(event));
-  completions_ =
-      reactor::create(requests_, wakes, device_memory_, host_memory_, config_.quarantine);
+  completions_ = reactor::create(requests_, wakes, device_memory_, host_memory_, config_.quarantine,
+                                 recorder_);
+  if (metrics_.sample > 0) {
+    for (std::uint32_t slot = 0; slot < requests_->capacity(); ++slot)
+      completions_->at(static_cast<std::uint16_t>(slot)).until_sample = 1 + slot % metrics_.sample;
+  }
   set_driver(*completions_);
   completions_->on_failure(
       [this](std::uint16_t slot, error& failure) { complete_error(slot, failure); });
@@ -235,66 +247,6 @@ void local_device::set_guards(std::shared_ptr<device_guards> guards) {
                           const error& why,
                           bool by_request) { guards->device_has_stopped(why, by_request); },
        .is_restarted = [guards = guards_] { guards->device_is_restarted(); }});
-}
-
-// With the role. Decodes the bytes that were sent; `use` gets null if they no longer decode.
-template <class Use>
-void local_device::with_request(std::uint16_t slot, Use&& use) const {
-  const request_type& type = *completions_->at(slot).type;
-  std::vector<std::byte> storage(type.bytes + type.alignment);
-  void* at = storage.data();
-  std::size_t left = storage.size();
-  at = std::align(type.alignment, type.bytes, at, left);
-  type.construct(type.context, at);
-  const auto destroy = [&type](void* made) { type.destroy(type.context, made); };
-  const std::unique_ptr<void, decltype(destroy)> request(at, destroy);
-  wire::address_ranges ranges{wire::address_range{device_memory_->base(), device_memory_->bytes()},
-                              wire::address_range{host_memory_->base(), host_memory_->bytes()}};
-  const std::uint32_t peers = requests_->shared()->peers.load(std::memory_order_acquire);
-  for (std::uint32_t i = 0; i < peers; ++i)
-    ranges[wire::first_peer_pool + i] = wire::range_of_peer(*requests_->shared(), i);
-  std::vector<wire::operand> operands;
-  const auto decoded = wire::decode(type, at, requests_->sent_bytes(slot), ranges, operands);
-  use(decoded ? at : nullptr);
-}
-
-// With the role.
-bool local_device::keeps_outputs(std::uint16_t slot, errc code) const {
-  const description_table& fields = *completions_->at(slot).type->fields;
-  if (!fields.keeps_on_failure && fields.kept_outcomes.empty()) return false;
-  bool keeps = false;
-  with_request(slot, [&](const void* request) {
-    keeps = request != nullptr && troupe::keeps_outputs(fields, request, code);
-  });
-  return keeps;
-}
-
-std::string local_device::request_text(const request_type& type, const void* request,
-                                       std::uint64_t part) {
-  if (!graph::is_run(type)) return print(type, request);
-  return graph::text_of(*static_cast<const graph::run*>(request), part);
-}
-
-// With the role.
-void local_device::complete_error(std::uint16_t slot, error& failure) {
-  const record& r = completions_->at(slot);
-  failure.device = ordinal_;
-  // The error of a request that a lost worker left behind names that worker's generation, although
-  // the next worker serves.
-  if (failure.generation == 0) failure.generation = supervisor_->generation();
-  // A worker reports a single reason for not knowing a request; the supervisor knows the whole one.
-  if (failure.code == errc::library_missing && failure.library.empty() && !supervisor_->gone()) {
-    error why = supervisor_->why_unknown(*r.type);
-    failure.code = why.code;
-    failure.message = std::move(why.message);
-    failure.library = std::move(why.library);
-  }
-  if (!failure.request.empty()) return;
-  // Failures are rare and requests are many: the text is decoded from the sent bytes only now.
-  with_request(slot, [&](const void* request) {
-    failure.request = request != nullptr ? request_text(*r.type, request, r.losses.part)
-                                         : std::string(r.type->name);
-  });
 }
 
 future<bool> local_device::cancel(sent_request one) {
@@ -389,19 +341,57 @@ std::uint64_t local_device::free_bytes() const {
 
 device_statistics local_device::statistics() const {
   const auto& totals = completions_->totals();
+  // In a forked process, the thread that held the lock at the fork does not exist.
+  const std::uint64_t refused = completions_->is_copy() ? 0 : completions_->outcomes().refused();
+  return statistics_of(totals.answered.load(std::memory_order_acquire),
+                       totals.failed.load(std::memory_order_acquire) + refused, refused);
+}
+
+// Call it with the requests that had ended at an earlier moment: more may have been sent since.
+device_statistics local_device::statistics_of(std::uint64_t answered, std::uint64_t failed,
+                                              std::uint64_t refused) const {
   device_statistics s;
-  s.answered = totals.answered.load(std::memory_order_relaxed);
-  s.failed =
-      totals.failed.load(std::memory_order_relaxed) + refused_.load(std::memory_order_relaxed);
+  s.answered = answered;
+  s.failed = failed;
   s.replayed = supervisor_->replayed();
-  s.sent = requests_->next_ticket() + refused_.load(std::memory_order_relaxed);
-  s.in_flight = s.sent - std::min(s.sent, s.answered + s.failed);
+  s.sent = requests_->next_ticket() + refused;
+  s.in_flight = s.sent - (answered + failed);
   const pool_statistics memory = device_memory_->statistics();
   s.memory_used_bytes = memory.used_bytes;
   s.memory_peak_bytes = memory.peak_bytes;
   s.memory_limit_bytes = memory.limit_bytes;
   s.buffers = memory.buffers;
   return s;
+}
+
+device_telemetry local_device::telemetry() const {
+  device_telemetry now;
+  now.ordinal = ordinal_;
+  now.backend = device_memory_->source() ? "cuda" : "cpu";
+  now.description = description_;
+  now.health = health();
+  if (completions_->is_copy()) {
+    now.statistics = statistics();
+    return now;
+  }
+  outcome_counts::reading ended = completions_->outcomes().read();
+  now.statistics = statistics_of(ended.done, ended.failed, ended.refused);
+  now.operations = std::move(ended.operations);
+  now.sample = metrics_.sample;
+  now.tags = completions_->tags().read();
+  now.quarantine = quarantine();
+  now.mailbox_capacity = requests_->capacity();
+  now.mailbox_bytes = requests_->heap_bytes();
+  now.mailbox_used_bytes = requests_->heap_used_bytes();
+  const memory_pool::restricted_bytes restricted = device_memory_->restricted();
+  now.frozen_bytes = restricted.frozen;
+  now.tainted_bytes = restricted.tainted;
+  journal_.count(now);
+  if (const auto& source = device_memory_->source()) {
+    if (gpu_sensors read; source->read_sensors(read)) now.sensors = std::move(read);
+  }
+  now.last_turn = supervisor_->ask_for_turn();
+  return now;
 }
 
 }  // namespace troupe

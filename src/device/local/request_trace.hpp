@@ -14,14 +14,15 @@ namespace troupe {
 class request_trace {
  public:
   request_trace(std::shared_ptr<request_tracer> tracer, const request_type& type,
-                std::int32_t device, std::uint64_t generation, std::uint8_t lane)
+                std::int32_t device, std::uint64_t generation, std::uint8_t lane, std::uint64_t tag)
       : tracer_(std::move(tracer)),
         about_{.name = type.name,
                .device = device,
                .generation = generation,
                .id = next_id(),
                .lane = lane,
-               .sent = std::chrono::steady_clock::now()} {
+               .sent = std::chrono::steady_clock::now(),
+               .tag = tag} {
     tracer_->before_enqueue(about_);
   }
 

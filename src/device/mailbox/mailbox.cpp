@@ -143,6 +143,11 @@ void mailbox::give_back_heap(arena::piece piece) {
   heap_arena_.give_back(piece);
 }
 
+std::uint64_t mailbox::heap_used_bytes() {
+  const std::lock_guard lock(heap_mutex_);
+  return heap_arena_.used_bytes();
+}
+
 std::uint64_t mailbox::publish(std::uint16_t slot, std::uint8_t lane,
                                std::atomic<bool>* on_its_way) noexcept {
   const std::uint64_t ticket = tail_.fetch_add(1, std::memory_order_relaxed);

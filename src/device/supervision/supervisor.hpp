@@ -135,6 +135,11 @@ class supervisor final {
     const pid_t pid = pid_.load(std::memory_order_acquire);
     return pid > 0 ? std::optional(pid) : std::nullopt;
   }
+  /// When the device thread last had a turn. Wakes it, so that a later call shows whether it turns.
+  [[nodiscard]] clock::time_point ask_for_turn() noexcept {
+    wake();
+    return clock::time_point(clock::duration(last_turn_.load(std::memory_order_relaxed)));
+  }
   [[nodiscard]] std::uint64_t replayed() const noexcept { return settlement_.replayed(); }
 
   /// Calls `watcher` soon and with each new generation, as a continuation; with no value whenever
@@ -274,7 +279,9 @@ class supervisor final {
   std::atomic<device_state> state_{device_state::starting};
   std::atomic<std::uint64_t> generation_{0};
   std::atomic<pid_t> pid_{-1};
-  std::atomic<bool> is_let_go_{false};  // relaxed: nothing goes with it
+  // Relaxed: nothing goes with these.
+  std::atomic<bool> is_let_go_{false};
+  std::atomic<clock::rep> last_turn_{clock::now().time_since_epoch().count()};
 
   mutable std::mutex mutex_;  // guards the next nine
   std::vector<unique_function<void()>> commands_;

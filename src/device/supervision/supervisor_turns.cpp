@@ -39,6 +39,7 @@ void supervisor::run() {
     outlast([this] { sleep(); });
     run_commands();
     outlast([this] { tick(); });
+    last_turn_.store(clock::now().time_since_epoch().count(), std::memory_order_relaxed);
   }
   end_all();
   hand_over_continuations();

@@ -24,6 +24,7 @@ error invalid(std::string message) {
 
 std::vector<reactor*> reactors_of(const std::vector<std::shared_ptr<local_device>>& devices) {
   std::vector<reactor*> all;
+  all.reserve(devices.size());
   for (const auto& one : devices)
     all.push_back(&one->completions());
   return all;
@@ -259,6 +260,7 @@ void world_core::begin(const request_type& type, detail::completion&& done,
 void world_core::publish(std::vector<prepared_request>&& parts, bool awaited) {
   const std::uint64_t number = next_ - 1;
   std::vector<device_endpoint::sent_request> sent;
+  sent.reserve(parts.size());
   for (std::size_t rank = 0; rank < parts.size(); ++rank) {
     sent.push_back(devices_[rank]->publish(
         std::move(parts[rank]),
@@ -340,7 +342,7 @@ world_health world_core::health() const {
       all.push_back(one);
     now.failed = failed_;
     now.last_failure = last_failure_;
-    now.operations = under_way_.empty() ? 0 : under_way_.back().number;
+    now.operations = next_ - 1;
   }
   for (const in_short& one : all) {
     now.under_way.push_back(

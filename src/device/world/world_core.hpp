@@ -36,7 +36,7 @@ class world_core final : public request_watch, public std::enable_shared_from_th
   [[nodiscard]] static result<std::shared_ptr<world_core>> create(
       std::vector<std::shared_ptr<local_device>> devices, const world_config& config,
       std::shared_ptr<std::mutex> order);
-  ~world_core();
+  ~world_core() override;
   world_core(const world_core&) = delete;
   world_core& operator=(const world_core&) = delete;
 
@@ -114,7 +114,7 @@ class world_core final : public request_watch, public std::enable_shared_from_th
   const std::unique_ptr<world_driver, let_go> driver_;
   std::vector<any_tensor> words_;  // by rank; each part keeps them, too
   any_tensor page_;
-  std::uint64_t next_ = 1;  // number of the next operation; with `order_`
+  std::uint64_t next_ = 1;  // number of the next operation; written with `order_` and `mutex_`
 
   mutable std::mutex mutex_;  // guards the next four; a leaf
   std::deque<operation> under_way_;

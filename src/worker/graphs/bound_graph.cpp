@@ -44,10 +44,6 @@ result<void> put_described(const value_type& type, const void* reply, wire::repl
                                       sizeof(to.bytes))};
 }
 
-bool same(const any_tensor& a, const any_tensor& b) noexcept {
-  return a.type() == b.type() && a.space() == b.space() && a.same_view(b);
-}
-
 result<void> may_be_in_graph(const operation& op) {
   const char* why = nullptr;
   if (op.ready != nullptr) why = "it decides when it may run";
@@ -98,12 +94,20 @@ bool bound_graph::is_short() const noexcept {
 
 result<void> bound_graph::run(const graph::run& r, lane_context& lane, std::byte* reply,
                               std::atomic<std::uint64_t>& part) {
-  if (auto bound = bind(r); !bound) return bound;
+  if (auto good = check(r); !good) return good;
+  auto roots = graph::roots_of(definition_, r);
+  if (!roots) return std::move(roots).error();
   lane_ = &lane;
   part_ = &part;
   stepped_ = r.stepped || !on_accelerator_;
   reply_ = reply;
   results_ = r.results.address();
+  // A recording with these tensors and values shows that they are good.
+  if (stepped_) recordings_.note_called();
+  const bool calls = stepped_ || !recordings_.begin(*roots, r.values, results_);
+  if (calls) {
+    if (auto bound = bind(*std::move(roots), r.values); !bound) return bound;
+  }
   // A row without a ticket belongs to a request that did not run.
   if (results_ != nullptr) {
     std::memset(results_, 0, static_cast<std::size_t>(r.results.count()));
@@ -116,8 +120,36 @@ result<void> bound_graph::run(const graph::run& r, lane_context& lane, std::byte
   return outcome;
 }
 
-// Requests are checked only when their views or values differ from those of the run before.
-result<void> bound_graph::bind(const graph::run& r) {
+graph::graph_info bound_graph::info() const {
+  auto all = recordings_.info();
+  if (on_accelerator_) return all;
+  all.segments.clear();
+  all.why = "this backend runs requests one by one";
+  return all;
+}
+
+std::vector<const operation*> bound_graph::operations() const {
+  std::vector<const operation*> all;
+  all.reserve(steps_.size());
+  for (const step& s : steps_)
+    all.push_back(s.op);
+  return all;
+}
+
+bool bound_graph::may_record(std::uint64_t number) {
+  const step& s = steps_[number];
+  return s.op->may_record(s.request->data());
+}
+
+std::span<std::byte> bound_graph::reply_of(std::uint64_t number) {
+  const node& n = definition_.nodes[number];
+  if (n.reply == node::none) return {};
+  const std::size_t bytes =
+      offsetof(wire::reply_slot, bytes) + steps_[number].op->type->reply_bytes;
+  return std::as_writable_bytes(std::span(&row(results_, n.reply), 1)).first(bytes);
+}
+
+result<void> bound_graph::check(const graph::run& r) const {
   if (!r.results.null() && static_cast<std::uint64_t>(r.results.extent(0)) < definition_.replies) {
     return error{.code = errc::protocol_violation, .message = "too few rows for the replies"};
   }
@@ -129,16 +161,18 @@ result<void> bound_graph::bind(const graph::run& r) {
         .code = errc::protocol_violation,
         .message = fmt::format("{} values of {}", r.values.size(), definition_.values.size())};
   }
-  auto roots = graph::roots_of(definition_, r);
-  if (!roots) return std::move(roots).error();
-  if (roots->size() == roots_.size() && std::ranges::equal(*roots, roots_, same) &&
-      r.values == values_)
+  return {};
+}
+
+// Requests are checked only when their views or values differ from those that they hold.
+result<void> bound_graph::bind(std::vector<any_tensor> roots, const std::vector<scalar>& values) {
+  if (std::ranges::equal(roots, roots_, is_same_operand) && values == values_ && is_bound_)
     return {};
-  roots_.clear();
+  is_bound_ = false;
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     const node& n = definition_.nodes[i];
     if (n.kind != node_kind::request) {
-      const any_tensor& c = (*roots)[definition_.uses[n.first_use]];
+      const any_tensor& c = roots[definition_.uses[n.first_use]];
       if (c.count() == 1 &&
           std::ranges::find(graph::condition_types, c.type()) != graph::condition_types.end())
         continue;
@@ -147,28 +181,45 @@ result<void> bound_graph::bind(const graph::run& r) {
     }
     const request_type& type = *steps_[i].op->type;
     if (steps_[i].request) {
-      if (auto good = graph::bind(*steps_[i].request, definition_, n, *roots); !good) return good;
+      if (auto good = graph::bind(*steps_[i].request, definition_, n, roots); !good) return good;
     } else {
-      auto made = graph::request_of(type, definition_, n, *roots);
+      auto made = graph::request_of(type, definition_, n, roots);
       if (!made) return at(i, std::move(made).error());
       steps_[i].request.emplace(*std::move(made));
     }
   }
   for (std::size_t i = 0; i < numbers_.size(); ++i)
-    graph::set_number(numbers_[i], steps_[definition_.values[i].node].request->data(), r.values[i]);
+    graph::set_number(numbers_[i], steps_[definition_.values[i].node].request->data(), values[i]);
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     if (!steps_[i].request) continue;
     auto valid = steps_[i].op->type->validate(steps_[i].request->data());
     if (!valid) return at(i, std::move(valid).error());
   }
-  roots_ = *std::move(roots);
-  values_ = r.values;
+  roots_ = std::move(roots);
+  values_ = values;
+  is_bound_ = true;
   return {};
 }
 
 result<void> bound_graph::run_body(std::uint64_t body) {
+  if (!stepped_ && recordings_.records()) return run_segments(body);
   for (const std::uint64_t number : definition_.bodies[body]) {
     if (auto done = run_node(number); !done) return done;
+  }
+  return {};
+}
+
+result<void> bound_graph::run_segments(std::uint64_t body) {
+  const auto segments = recordings_.segments_of(body);
+  for (std::size_t i = 0; i < segments.size(); ++i) {
+    if (segments[i].is_recorded) {
+      if (auto done = recordings_.run(body, i, *this, queue()); !done) return done;
+      continue;
+    }
+    for (std::size_t k = 0; k < segments[i].count; ++k) {
+      const std::uint64_t number = definition_.bodies[body][segments[i].first + k];
+      if (auto done = run_node(number); !done) return done;
+    }
   }
   return {};
 }
@@ -177,7 +228,7 @@ result<void> bound_graph::run_node(std::uint64_t number) {
   const node& n = definition_.nodes[number];
   switch (n.kind) {
     case node_kind::request:
-      return run_request(number);
+      return run_request(number, *lane_);
     case node_kind::repeat:
       return repeat(number);
     case node_kind::when:
@@ -208,22 +259,27 @@ result<void> bound_graph::repeat(std::uint64_t number) {
   }
 }
 
-result<void> bound_graph::run_request(std::uint64_t number) {
+result<void> bound_graph::run_request(std::uint64_t number, lane_context& lane) {
   const node& n = definition_.nodes[number];
   const operation& op = *steps_[number].op;
   const void* const request = steps_[number].request->data();
   alignas(wire::cache_line) wire::reply_slot unused;
   wire::reply_slot& reply = n.reply == node::none ? unused : row(results_, n.reply);
+  std::byte* late = reply_;
+  if (op.fails_late && lane.is_recording()) {
+    late = static_cast<accelerator_lane&>(lane).place_for_failure();
+    if (late == nullptr) return error{.code = errc::unsupported, .message = "it may fail late"};
+  }
   if (stepped_) part_->store(graph::part_of(number), std::memory_order_relaxed);
   result<void> outcome;
   if (op.take_turn != nullptr) op.take_turn(op.executor);
   try {
     if (op.type->described_reply == nullptr) {
       reply.reply_bytes = static_cast<std::uint32_t>(op.type->reply_bytes);
-      outcome = op.run(op.executor, request, *lane_, op.fails_late ? reply_ : reply.bytes);
+      outcome = op.run(op.executor, request, lane, op.fails_late ? late : reply.bytes);
     } else {
       any_value value(*op.type->described_reply);
-      outcome = op.run(op.executor, request, *lane_, static_cast<std::byte*>(value.data()));
+      outcome = op.run(op.executor, request, lane, static_cast<std::byte*>(value.data()));
       if (outcome) outcome = put_described(*op.type->described_reply, value.data(), reply);
     }
   } catch (const std::bad_alloc& none) {

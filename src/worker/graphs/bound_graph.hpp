@@ -1,6 +1,7 @@
 #pragma once
 
 #include "builtin/graph/requests/definition.hpp"
+#include "worker/graphs/graph_recordings.hpp"
 
 #include <troupe/plugin/accelerator.hpp>
 #include <troupe/plugin/executor.hpp>
@@ -11,13 +12,14 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace troupe::worker {
 
 /// A graph with the operations of this worker, ready to be run by one lane: interprets it, one
-/// request after the other.
-class bound_graph {
+/// request after the other. On an accelerator that records, it launches what has been recorded.
+class bound_graph final : graph_requests {
  public:
   /// \errors `library_missing` for an operation that this worker has not; `unsupported` for one
   /// that cannot be in a graph
@@ -35,6 +37,11 @@ class bound_graph {
   /// \errors of the first request that fails, with its number and its text
   [[nodiscard]] result<void> run(const graph::run& r, lane_context& lane, std::byte* reply,
                                  std::atomic<std::uint64_t>& part);
+  /// `unmapped`: counts memory that was unmapped, which recordings may hold. Call before `run`.
+  void note_unmapped(std::uint64_t unmapped) {
+    if (std::exchange(unmapped_, unmapped) != unmapped) recordings_.forget();
+  }
+  [[nodiscard]] graph::graph_info info() const;
 
  private:
   struct step {
@@ -48,12 +55,23 @@ class bound_graph {
         steps_(std::move(steps)),
         numbers_(std::move(numbers)),
         on_accelerator_(on_accelerator),
-        copy_(copy) {}
+        copy_(copy),
+        recordings_(definition_, operations()) {}
 
-  [[nodiscard]] result<void> bind(const graph::run& r);
+  [[nodiscard]] result<void> run_request(std::uint64_t number, accelerator_lane& on) override {
+    return run_request(number, static_cast<lane_context&>(on));
+  }
+  [[nodiscard]] bool may_record(std::uint64_t number) override;
+  [[nodiscard]] std::byte* failure_place() noexcept override { return reply_; }
+  [[nodiscard]] std::span<std::byte> reply_of(std::uint64_t number) override;
+
+  [[nodiscard]] std::vector<const operation*> operations() const;
+  [[nodiscard]] result<void> check(const graph::run& r) const;
+  [[nodiscard]] result<void> bind(std::vector<any_tensor> roots, const std::vector<scalar>& values);
   [[nodiscard]] result<void> run_body(std::uint64_t body);
+  [[nodiscard]] result<void> run_segments(std::uint64_t body);
   [[nodiscard]] result<void> run_node(std::uint64_t number);
-  [[nodiscard]] result<void> run_request(std::uint64_t number);
+  [[nodiscard]] result<void> run_request(std::uint64_t number, lane_context& lane);
   [[nodiscard]] result<void> repeat(std::uint64_t number);
   [[nodiscard]] result<std::int64_t> condition(std::uint64_t number);
   [[nodiscard]] result<const std::byte*> copied(const any_tensor& condition, std::uint64_t row);
@@ -67,9 +85,12 @@ class bound_graph {
   const std::vector<field_view> numbers_;  // of `definition::values`
   const bool on_accelerator_;
   const operation* const copy_;  // `memory::copy`; null if the worker lacks it
+  bool is_bound_ = false;        // all requests hold `roots_` and `values_`
   std::vector<scalar> values_;
-  std::vector<any_tensor> roots_;  // the requests hold those that the last run gave
-  // Of the run that runs.
+  std::vector<any_tensor> roots_;  // the requests hold these
+  graph_recordings recordings_;
+  std::uint64_t unmapped_ = 0;
+  // In a run:
   lane_context* lane_ = nullptr;
   std::atomic<std::uint64_t>* part_ = nullptr;
   bool stepped_ = false;  // it runs one request at a time

@@ -21,12 +21,36 @@ void graph_book::add_to(operation_table& operations) noexcept {
   one.type = &request_type_of<graph::run_conditional>();
   one.effort = effort::blocks_host;
   operations.insert(one);
+  operations.insert({.type = &request_type_of<graph::info>(),
+                     .run = [](void* book, const void* request, lane_context& lane,
+                               std::byte* reply) -> result<void> {
+                       *reinterpret_cast<graph::graph_info*>(reply) =
+                           static_cast<graph_book*>(book)->info(
+                               *static_cast<const graph::info*>(request), lane.lane());
+                       return {};
+                     },
+                     .executor = this});
 }
 
 result<void> graph_book::run(const graph::run& r, lane_context& lane, std::byte* reply) {
   auto found = find(r, lane.lane());
   if (!found) return std::move(found).error();
+  (*found)->note_unmapped(unmapped_.load(std::memory_order_relaxed));
   return (*found)->run(r, lane, reply, lanes_[lane.lane()].part);
+}
+
+graph::graph_info graph_book::info(const graph::info& r, int lane) {
+  const auto there = known(r.digest, lane);
+  return there ? there->info() : graph::graph_info{.why = "it has not run on this lane"};
+}
+
+std::shared_ptr<bound_graph> graph_book::known(const std::vector<std::int64_t>& digest, int lane) {
+  const std::lock_guard lock(mutex_);
+  const auto there = std::ranges::find_if(
+      entries_, [&](const entry& e) { return e.lane == lane && e.digest == digest; });
+  if (there == entries_.end()) return nullptr;
+  entries_.splice(entries_.begin(), entries_, there);
+  return there->graph;
 }
 
 bool graph_book::is_short(const graph::run& r) {
@@ -38,15 +62,7 @@ bool graph_book::is_short(const graph::run& r) {
 }
 
 result<std::shared_ptr<bound_graph>> graph_book::find(const graph::run& r, int lane) {
-  {
-    const std::lock_guard lock(mutex_);
-    const auto there = std::ranges::find_if(
-        entries_, [&](const entry& e) { return e.lane == lane && e.digest == r.digest; });
-    if (there != entries_.end()) {
-      entries_.splice(entries_.begin(), entries_, there);
-      return there->graph;
-    }
-  }
+  if (auto there = known(r.digest, lane)) return there;
   // A copy, so that what is checked is what is decoded.
   const std::span shared(r.definition.address(), static_cast<std::size_t>(r.definition.count()));
   const std::vector<std::byte> bytes(shared.begin(), shared.end());
@@ -58,9 +74,13 @@ result<std::shared_ptr<bound_graph>> graph_book::find(const graph::run& r, int l
   if (!decoded) return std::move(decoded).error();
   auto made = bound_graph::make(*std::move(decoded), operations_, on_accelerator_);
   if (!made) return std::move(made).error();
+  std::shared_ptr<bound_graph> dropped;  // it may wait for its recordings, without the lock
   const std::lock_guard lock(mutex_);
   entries_.push_front({.lane = lane, .digest = r.digest, .graph = *made});
-  if (entries_.size() > most_graphs) entries_.pop_back();
+  if (entries_.size() > most_graphs) {
+    dropped = std::move(entries_.back().graph);
+    entries_.pop_back();
+  }
   return *std::move(made);
 }
 

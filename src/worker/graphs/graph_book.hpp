@@ -3,9 +3,11 @@
 #include "wire/layout.hpp"
 #include "worker/graphs/bound_graph.hpp"
 
+#include <troupe/graph/info.hpp>
 #include <troupe/graph/run.hpp>
 #include <troupe/plugin/executor.hpp>
 
+#include <atomic>
 #include <cstdint>
 #include <list>
 #include <memory>
@@ -26,12 +28,18 @@ class graph_book {
   graph_book(const operation_table& operations, bool on_accelerator) noexcept
       : operations_(operations), on_accelerator_(on_accelerator) {}
 
-  /// Adds the operations of `graph::run` and `graph::run_conditional`.
+  /// Adds the operations of `graph::run`, `graph::run_conditional` and `graph::info`.
   void add_to(operation_table& operations) noexcept;
   /// True for a small graph of operations that take microseconds (`effort::by_size`).
   [[nodiscard]] bool is_short(const graph::run& r);
   /// The lanes report their progress there.
   void report_to(wire::worker_header& segment) noexcept { lanes_ = segment.lanes; }
+  /// Memory was unmapped: recordings that may hold it are not used any more. Any thread.
+  void note_unmapped() noexcept {
+    // Relaxed: the program sends nothing that uses the memory before it is mapped again, which
+    // orders the requests.
+    unmapped_.fetch_add(1, std::memory_order_relaxed);
+  }
 
  private:
   struct entry {
@@ -41,6 +49,9 @@ class graph_book {
   };
 
   [[nodiscard]] result<void> run(const graph::run& r, lane_context& lane, std::byte* reply);
+  [[nodiscard]] graph::graph_info info(const graph::info& r, int lane);
+  [[nodiscard]] std::shared_ptr<bound_graph> known(const std::vector<std::int64_t>& digest,
+                                                   int lane);
   [[nodiscard]] result<std::shared_ptr<bound_graph>> find(const graph::run& r, int lane);
 
   static constexpr std::size_t most_graphs = 256;
@@ -48,6 +59,7 @@ class graph_book {
   const operation_table& operations_;
   const bool on_accelerator_;
   wire::lane_mark* lanes_ = nullptr;
+  std::atomic<std::uint64_t> unmapped_{0};
   std::mutex mutex_;
   std::list<entry> entries_;
 };

@@ -32,6 +32,13 @@ const operation* operation_table::find(std::uint64_t id) const noexcept {
   return found == index_->by_id.end() ? nullptr : &index_->operations[found->second];
 }
 
+void recordable_operations::set(std::uint64_t id, may_record* when) noexcept {
+  const auto found = table_.index_->by_id.find(id);
+  if (found != table_.index_->by_id.end()) {
+    table_.index_->operations[found->second].may_record = when;
+  }
+}
+
 std::size_t operation_table::size() const noexcept { return index_->operations.size(); }
 
 std::span<const operation> operation_table::all() const noexcept { return index_->operations; }

@@ -140,6 +140,7 @@ result<void> engine::map(wire::pool_number pool, std::uint64_t offset, std::uint
 result<void> engine::unmap(wire::pool_number pool, std::uint64_t offset, std::uint64_t bytes) {
   if (auto within = check_range(pool, offset, bytes); !within) return within;
   if (pool == wire::device_pool && accelerator_) {
+    graphs_->note_unmapped();
     return accelerator_->unmap(at(pool, offset), bytes);
   }
   if (pool >= wire::first_peer_pool && accelerator_) {

@@ -3,6 +3,7 @@
 #include <troupe/solver/qr.hpp>
 
 #include <algorithm>
+#include <cmath>
 
 namespace troupe::conformance {
 namespace {
@@ -10,24 +11,11 @@ namespace {
 using matrix_size = std::pair<std::int64_t, std::int64_t>;
 constexpr matrix_size qr_sizes[] = {{0, 0}, {0, 3}, {3, 0}, {1, 1}, {7, 4}, {4, 7}, {33, 33}};
 
-/// The results of geqrf for random matrices.
-struct reflectors {
-  scene s;
-  test_tensor* a;
+/// R, and Q as reflectors.
+struct householder {
   std::vector<number> qr;
   std::vector<number> tau;
 
-  reflectors(dtype type, const std::vector<std::int64_t>& batch, std::int64_t m, std::int64_t n,
-             arrangement how, spectrum what = spectrum::random, bool in_place = false) {
-    s.name(case_name(type, m, n, how, what));
-    a = &matrices(s, type, batch, m, n, how);
-    shape_values(s, *a, what);
-    auto& factors = in_place ? *a : matrices(s, type, batch, m, n, how);
-    auto& scales = vectors(s, type, batch, std::min(m, n));
-    s.run(solver::geqrf{.a = a->view, .qr = factors.view, .tau = scales.view});
-    qr = s.elements_now(factors);
-    tau = s.elements_now(scales);
-  }
   [[nodiscard]] wide_matrix upper(std::int64_t i, std::int64_t m, std::int64_t n) const {
     matrix r(m, n);
     for (std::int64_t row = 0; row < m; ++row) {
@@ -57,6 +45,24 @@ struct reflectors {
   }
 };
 
+/// The results of geqrf for random matrices.
+struct reflectors : householder {
+  scene s;
+  test_tensor* a;
+
+  reflectors(dtype type, const std::vector<std::int64_t>& batch, std::int64_t m, std::int64_t n,
+             arrangement how, spectrum what = spectrum::random, bool in_place = false) {
+    s.name(case_name(type, m, n, how, what));
+    a = &matrices(s, type, batch, m, n, how);
+    shape_values(s, *a, what);
+    auto& factors = in_place ? *a : matrices(s, type, batch, m, n, how);
+    auto& scales = vectors(s, type, batch, std::min(m, n));
+    s.run(solver::geqrf{.a = a->view, .qr = factors.view, .tau = scales.view});
+    qr = s.elements_now(factors);
+    tau = s.elements_now(scales);
+  }
+};
+
 TEST(SolverQr, GeqrfFactors) {
   const auto expect = [](dtype type, const std::vector<std::int64_t>& batch, matrix_size mn,
                          arrangement how, spectrum what, bool in_place) {
@@ -82,6 +88,84 @@ TEST(SolverQr, GeqrfFactors) {
     for (const spectrum what : spectra)
       expect(type, {}, {33, 20}, arrangement::row, what, false);
     expect(type, {}, {150, 100}, arrangement::column, spectrum::random, false);
+  }
+}
+
+/// Expects that each number on the diagonal of R is at least as long as the rest of each column
+/// behind it, from its row on. Lengths are updated, to half of the digits.
+void expect_descending(scene& s, const wide_matrix& r, dtype type, long double norm) {
+  const long double slack = 10 * std::sqrt(static_cast<long double>(epsilon(type)));
+  for (std::int64_t k = 0; k < std::min(r.rows, r.columns); ++k) {
+    for (std::int64_t j = k + 1; j < r.columns; ++j) {
+      long double rest = 0;
+      for (std::int64_t i = k; i < r.rows; ++i)
+        rest += std::norm(r(i, j));
+      const long double most = std::abs(r(k, k)) * (1 + slack) +
+                               threshold * static_cast<long double>(epsilon(type)) * norm;
+      EXPECT_LE(static_cast<double>(std::sqrt(rest)), static_cast<double>(most))
+          << "R[" << k << "], column " << j << s.note();
+    }
+  }
+}
+
+struct pivoted_case {
+  dtype type;
+  std::vector<std::int64_t> batch{};
+  matrix_size size;
+  arrangement how = arrangement::column;
+  spectrum what = spectrum::random;
+  bool in_place = false;
+  double scale = 1;
+};
+
+void expect_pivoted(const pivoted_case& c) {
+  const auto [m, n] = c.size;
+  scene s;
+  s.name(case_name(c.type, m, n, c.how, c.what) + (c.in_place ? " in place" : ""));
+  auto& a = matrices(s, c.type, c.batch, m, n, c.how);
+  shape_values(s, a, c.what);
+  if (c.scale != 1) scale_values(s, a, c.scale);
+  auto& qr = c.in_place ? a : matrices(s, c.type, c.batch, m, n, c.how);
+  auto& tau = vectors(s, c.type, c.batch, std::min(m, n));
+  auto& columns = vectors(s, dtype::i64, c.batch, n);
+  s.run(solver::geqp3{.a = a.view, .qr = qr.view, .tau = tau.view, .columns = columns.view});
+  const householder f{.qr = s.elements_now(qr), .tau = s.elements_now(tau)};
+  for (std::int64_t i = 0; i < (c.batch.empty() ? 1 : c.batch.front()); ++i) {
+    const wide_matrix before = a.before(i);
+    const matrix order = vector_now(s, columns, i);
+    wide_matrix moved(m, n);
+    std::vector<bool> taken(static_cast<std::size_t>(n));
+    for (std::int64_t j = 0; j < n; ++j) {
+      const auto from = static_cast<std::int64_t>(order(j, 0).real());
+      ASSERT_TRUE(from >= 0 && from < n && !taken[static_cast<std::size_t>(from)]) << s.note();
+      taken[static_cast<std::size_t>(from)] = true;
+      for (std::int64_t row = 0; row < m; ++row)
+        moved(row, j) = before(row, from);
+    }
+    const wide_matrix r = f.upper(i, m, n);
+    expect_small(s, ratio(f.applied_to(r, i, m, n) - moved, std::max(m, n), norm_of(moved), c.type),
+                 "Q·R − a·P");
+    expect_small(s, orthogonality(f.applied_to(identity(m), i, m, n), c.type), "Qᴴ·Q − 1");
+    expect_descending(s, r, c.type, norm_of(moved));
+  }
+}
+
+TEST(SolverQr, Geqp3FactorsWithPivots) {
+  for (const dtype type : classic_types) {
+    for (const arrangement how : arrangements) {
+      for (const matrix_size& mn : qr_sizes) {
+        expect_pivoted({.type = type, .size = mn, .how = how});
+        expect_pivoted({.type = type, .batch = {3}, .size = mn, .how = how, .in_place = true});
+      }
+    }
+    for (const spectrum what : spectra) {
+      expect_pivoted({.type = type, .size = {33, 20}, .how = arrangement::row, .what = what});
+      expect_pivoted({.type = type, .size = {20, 33}, .what = what});
+    }
+    for (const double scale : far_scales(type))
+      expect_pivoted({.type = type, .size = {12, 9}, .scale = scale});
+    expect_pivoted({.type = type, .size = {50, 40}, .what = spectrum::deficient});
+    expect_pivoted({.type = type, .size = {100, 3}});
   }
 }
 

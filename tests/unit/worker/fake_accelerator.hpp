@@ -31,8 +31,12 @@ class fake_lane final : public accelerator_lane {
   [[nodiscard]] int lane() const noexcept override { return number_; }
   [[nodiscard]] std::shared_ptr<kept_blobs> blobs() const override { return blobs_; }
   [[nodiscard]] result<std::span<std::byte>> workspace(std::size_t bytes) override {
-    room_.resize(bytes);
-    return std::span(room_);
+    // Recorded work goes on using the rooms of a twin.
+    if (rooms_.empty() || rooms_.back().size() < bytes) {
+      if (!is_twin_) rooms_.clear();
+      rooms_.emplace_back(bytes);
+    }
+    return std::span(rooms_.back()).first(bytes);
   }
   [[nodiscard]] result<std::span<std::byte>> host_workspace(std::size_t bytes) override {
     host_room_.resize(bytes);
@@ -42,6 +46,16 @@ class fake_lane final : public accelerator_lane {
   [[nodiscard]] result<void> mark(std::uint64_t* where, std::uint64_t value) override;
   [[nodiscard]] result<void> mark_aside(std::uint64_t* where, std::uint64_t value) override;
   [[nodiscard]] result<void> check() override;
+  [[nodiscard]] bool is_recording() const noexcept override { return recording_ != nullptr; }
+  void retain(std::shared_ptr<const void> object) override;
+  [[nodiscard]] accelerator_lane* twin() override;
+  void replace_twin() noexcept override { old_twins_.push_back(std::move(twin_)); }
+  [[nodiscard]] result<void> begin_recording() override;
+  [[nodiscard]] result<void> check_recording() override;
+  [[nodiscard]] result<std::unique_ptr<recorded_work>> end_recording(
+      std::unique_ptr<recorded_work> like) override;
+  [[nodiscard]] std::byte* place_for_failure() override;
+  [[nodiscard]] result<void> launch(recorded_work& work, std::byte* reply) override;
   [[nodiscard]] result<void> finish() override {
     while (done_->load(std::memory_order_acquire) < enqueued_ && !ended())
       std::this_thread::yield();
@@ -50,11 +64,19 @@ class fake_lane final : public accelerator_lane {
 
   /// Called by executors; `work` runs on the lane's thread.
   void enqueue(std::function<void()> work);
+  /// The same for work that cannot be recorded.
+  void enqueue_eagerly(std::function<void()> work) {
+    if (recording_) is_spoilt_ = true;
+    enqueue(std::move(work));
+  }
   /// For work that blocks: true once it has to give up.
   [[nodiscard]] bool ended() const noexcept;
   [[nodiscard]] fake_accelerator& device() noexcept { return device_; }
 
  private:
+  class recording;
+
+  void record(std::function<void()> work);
   void run();
   void follow(const fake_lane& other);
   void store(std::uint64_t* where, std::uint64_t value);
@@ -62,8 +84,12 @@ class fake_lane final : public accelerator_lane {
   fake_accelerator& device_;
   int number_;
   std::shared_ptr<kept_blobs> blobs_;
-  std::vector<std::byte> room_;
+  std::deque<std::vector<std::byte>> rooms_;
   std::vector<std::byte> host_room_;
+  bool is_twin_ = false, is_spoilt_ = false;  // spoilt: by work that cannot be recorded
+  std::unique_ptr<recording> recording_;
+  std::unique_ptr<fake_lane> twin_;
+  std::vector<std::unique_ptr<fake_lane>> old_twins_;
   std::uint64_t enqueued_ = 0;  // counted by the enqueuing thread
   // Release: a thread that sees the count sees the work. Outlives the lane, as an event
   // that another lane waits for does.
@@ -109,6 +135,7 @@ class fake_accelerator final : public accelerator {
   std::atomic<bool> fails_to_wait{false};
   std::atomic<bool> fails_to_mark{false};
   std::atomic<bool> fails_the_check{false};
+  std::atomic<bool> records{true}, fails_to_end_recording{false};
 
   std::shared_ptr<kept_blobs> blobs;  ///< for lanes; set before there are any
 
@@ -117,6 +144,11 @@ class fake_accelerator final : public accelerator {
   std::atomic<int> waits{0};
   std::atomic<int> marks{0};
   std::atomic<int> marks_aside{0};
+  std::atomic<int> twins{0};
+  std::atomic<int> recordings{0};
+  std::atomic<int> changed_recordings{0};  ///< made of another one
+  std::atomic<int> launches{0};
+  std::atomic<int> asked_while_recording{0};  ///< for the state of a queue that records
 
  private:
   unsigned seed_;
@@ -137,6 +169,7 @@ inline fake_lane::~fake_lane() {
 inline bool fake_lane::ended() const noexcept { return ending_.load() || device_.lost.load(); }
 
 inline void fake_lane::enqueue(std::function<void()> work) {
+  if (recording_) return record(std::move(work));
   ++enqueued_;
   {
     const std::lock_guard lock(mutex_);
@@ -188,7 +221,10 @@ inline void fake_lane::store(std::uint64_t* where, std::uint64_t value) {
   });
 }
 
-inline result<void> fake_lane::check() { return device_.outcome(device_.fails_the_check, "check"); }
+inline result<void> fake_lane::check() {
+  if (recording_) device_.asked_while_recording.fetch_add(1);
+  return device_.outcome(device_.fails_the_check, "check");
+}
 
 inline void fake_lane::run() {
   std::minstd_rand random(device_.seed() * 64 + static_cast<unsigned>(number_) + 1);
@@ -210,3 +246,5 @@ inline void fake_lane::run() {
 }
 
 }  // namespace troupe::testing_worker
+
+#include "recording/fake_recording.hpp"

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace troupe::cuda {
 
@@ -40,6 +41,9 @@ class part_lane final : public lane {
   [[nodiscard]] result<void> outcome_of(int code, std::string_view call) const override {
     return whole_.outcome_of(code, call);
   }
+  [[nodiscard]] bool is_recording() const noexcept override { return whole_.is_recording(); }
+  void retain(std::shared_ptr<const void> object) override { whole_.retain(std::move(object)); }
+  void note_provisional() noexcept override { whole_.note_provisional(); }
   [[nodiscard]] result<void> wait_for(accelerator_lane& other) override {
     return whole_.wait_for(other);
   }

@@ -31,7 +31,10 @@ result<std::unique_ptr<accelerator_lane>> stream_lane::make(const driver& d, int
 
 stream_lane::~stream_lane() {
   attachments_.clear();
-  if (workspace_ != 0) (void)driver_.cuMemFreeAsync(workspace_, stream_);
+  for (const CUdeviceptr room : old_rooms_)
+    (void)driver_.cuMemFree(room);
+  if (workspace_ != 0 && recorder_) (void)driver_.cuMemFree(workspace_);
+  if (workspace_ != 0 && !recorder_) (void)driver_.cuMemFreeAsync(workspace_, stream_);
   if (stored_ != nullptr) (void)driver_.cuEventDestroy(stored_);
   if (aside_ != nullptr) (void)driver_.cuStreamDestroy(aside_);
   if (passed_ != nullptr) (void)driver_.cuEventDestroy(passed_);
@@ -47,7 +50,8 @@ result<std::span<std::byte>> stream_lane::workspace(std::size_t bytes) {
 
 result<void> stream_lane::grow_workspace(std::size_t bytes) {
   // First, so that both need not fit. In the stream's order it comes after the work that uses it.
-  if (workspace_ != 0) (void)driver_.cuMemFreeAsync(workspace_, stream_);
+  if (workspace_ != 0 && !recorder_) (void)driver_.cuMemFreeAsync(workspace_, stream_);
+  if (workspace_ != 0 && recorder_) old_rooms_.push_back(workspace_);
   workspace_ = 0;
   workspace_bytes_ = 0;
   // Powers of two from 1 KiB, so that it soon stops growing; if that is too much, only the needed
@@ -55,18 +59,40 @@ result<void> stream_lane::grow_workspace(std::size_t bytes) {
   constexpr std::size_t unit = std::size_t{2} << 20;
   const std::size_t rounded = std::bit_ceil(std::max<std::size_t>(bytes, 1024));
   const std::size_t least = (bytes + unit - 1) / unit * unit;
-  const auto allocate = [&](std::size_t wanted) {
-    CUdeviceptr memory = 0;
-    auto got = cuda::check(driver_.cuMemAllocAsync(&memory, wanted, stream_), "cuMemAllocAsync");
-    if (got) {
-      workspace_ = memory;
-      workspace_bytes_ = wanted;
-    }
-    return got;
-  };
-  auto got = allocate(rounded);
-  if (!got && got.error().code == errc::out_of_memory && least < rounded) got = allocate(least);
+  auto got = allocate_workspace(rounded);
+  if (!got && got.error().code == errc::out_of_memory && least < rounded)
+    got = allocate_workspace(least);
   return got;
+}
+
+// That of a twin does not come in the stream's order: while it records, that would be a part of the
+// recording. All its rooms together are less than twice the largest.
+result<void> stream_lane::allocate_workspace(std::size_t bytes) {
+  CUdeviceptr memory = 0;
+  auto got = recorder_
+                 ? recorder_->allocate(memory, bytes)
+                 : cuda::check(driver_.cuMemAllocAsync(&memory, bytes, stream_), "cuMemAllocAsync");
+  if (!got) return got;
+  workspace_ = memory;
+  workspace_bytes_ = bytes;
+  return {};
+}
+
+accelerator_lane* stream_lane::twin() {
+  constexpr std::size_t most_twins = 3;  // each has handles of libraries, of tens of MiB
+  if (twins_.size() > replaced_twins_) return twins_.back().get();
+  if (twins_.size() == most_twins) return nullptr;
+  auto made = make(driver_, number_, multiprocessors_, blobs_, methods_);
+  if (!made) return nullptr;
+  twins_.emplace_back(static_cast<stream_lane*>(made->release()));
+  twins_.back()->recorder_.emplace(driver_, twins_.back()->stream_);
+  return twins_.back().get();
+}
+
+void stream_lane::replace_twin() noexcept { replaced_twins_ = twins_.size(); }
+
+result<void> stream_lane::launch(recorded_work& work, std::byte* reply) {
+  return static_cast<executable_graph&>(work).launch(stream_, reply);
 }
 
 result<void> stream_lane::stamp(std::uint64_t* where) { return enqueue_stamp(where, stream_); }

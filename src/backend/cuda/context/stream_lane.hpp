@@ -1,11 +1,14 @@
 #pragma once
 
 #include "backend/cuda/context/lane.hpp"
+#include "backend/cuda/context/recording/stream_recorder.hpp"
 #include "backend/cuda/driver.hpp"
 #include "base/scratch.hpp"
 
 #include <memory>
+#include <optional>
 #include <unordered_map>
+#include <vector>
 
 namespace troupe::cuda {
 
@@ -33,6 +36,23 @@ class stream_lane final : public lane {
   [[nodiscard]] result<void> check() override;
   [[nodiscard]] result<void> finish() override;
 
+  [[nodiscard]] bool is_recording() const noexcept override {
+    return recorder_ && recorder_->is_recording();
+  }
+  void retain(std::shared_ptr<const void> object) override {
+    if (recorder_) recorder_->retain(std::move(object));
+  }
+  [[nodiscard]] accelerator_lane* twin() override;
+  void replace_twin() noexcept override;
+  [[nodiscard]] result<void> begin_recording() override { return recorder_->begin(); }
+  [[nodiscard]] result<void> check_recording() override { return recorder_->check(); }
+  [[nodiscard]] result<std::unique_ptr<recorded_work>> end_recording(
+      std::unique_ptr<recorded_work> like) override {
+    return recorder_->end(std::move(like));
+  }
+  [[nodiscard]] std::byte* place_for_failure() override { return recorder_->place_for_failure(); }
+  [[nodiscard]] result<void> launch(recorded_work& work, std::byte* reply) override;
+
   [[nodiscard]] native_stream stream() const noexcept override { return native_stream(stream_); }
   [[nodiscard]] std::shared_ptr<void>& attachment(const void* key) override {
     return attachments_[key];
@@ -52,6 +72,7 @@ class stream_lane final : public lane {
         methods_(methods) {}
 
   [[nodiscard]] result<void> grow_workspace(std::size_t bytes);
+  [[nodiscard]] result<void> allocate_workspace(std::size_t bytes);
   [[nodiscard]] result<void> create(CUstream& made, int priority) const;
   [[nodiscard]] result<void> create_urgent(CUstream& made) const;
   [[nodiscard]] result<void> make_aside();
@@ -73,6 +94,10 @@ class stream_lane final : public lane {
   std::size_t workspace_bytes_ = 0;
   detail::scratch host_workspace_;
   std::unordered_map<const void*, std::shared_ptr<void>> attachments_;
+  std::optional<stream_recorder> recorder_;          // a twin has one
+  std::vector<CUdeviceptr> old_rooms_;               // in a twin: recorded kernels work there
+  std::vector<std::unique_ptr<stream_lane>> twins_;  // the last one is in use
+  std::size_t replaced_twins_ = 0;
 };
 
 }  // namespace troupe::cuda

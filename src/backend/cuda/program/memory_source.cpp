@@ -19,6 +19,9 @@ namespace {
 // An event ends the wait at once; this is how long the watcher takes to notice that it must end.
 constexpr std::chrono::milliseconds watch_interval{200};
 constexpr std::chrono::milliseconds observe_interval{200};
+// Sensors are read this often, until no snapshot has asked for them for a while.
+constexpr std::chrono::seconds sensors_interval{1};
+constexpr std::chrono::seconds sensors_asked_for{10};
 
 class exported_memory final : public memory_slab {
  public:
@@ -265,8 +268,36 @@ void memory_source::observe(const std::stop_token& ending) noexcept {
     }
     std::unique_lock lock(mutex_);
     processes_ = std::move(processes);
+    if (sensors_are_due()) {
+      lock.unlock();
+      auto read = sensors_now();
+      lock.lock();
+      sensors_ = std::move(read);
+    }
     (void)ended_.wait_for(lock, ending, observe_interval, [] { return false; });
   }
+}
+
+// With the mutex.
+bool memory_source::sensors_are_due() const {
+  const auto now = std::chrono::steady_clock::now();
+  return now - asked_ < sensors_asked_for && (!sensors_ || now - sensors_->at >= sensors_interval);
+}
+
+std::optional<gpu_sensors> memory_source::sensors_now() noexcept {
+  try {
+    return management_->sensors();
+  } catch (const std::bad_alloc&) {
+    return std::nullopt;
+  }
+}
+
+bool memory_source::read_sensors(gpu_sensors& into) {
+  const std::lock_guard lock(mutex_);
+  asked_ = std::chrono::steady_clock::now();
+  if (!sensors_ || asked_ - sensors_->at > sensors_asked_for) return false;
+  into = *sensors_;
+  return true;
 }
 
 void memory_source::watch(const std::stop_token& ending) noexcept {

@@ -32,14 +32,18 @@ class memory_source final : public device_source {
                                                         bool writable) override;
   [[nodiscard]] result<std::unique_ptr<address_range>> reserve(std::uint64_t bytes) override;
   [[nodiscard]] result<memory_level> level() override;
+  [[nodiscard]] bool read_sensors(gpu_sensors& into) override;
   void describe_link(const device_source& owner, device_link& found) override;
   void on_fault(alarm raise) override;
   [[nodiscard]] bool used_only_by(const std::vector<std::int32_t>& pids) override;
 
  private:
   memory_source(const driver& d, device_description description);
-  void observe(const std::stop_token& ending) noexcept;  // the processes that use the device
-  void watch(const std::stop_token& ending) noexcept;    // the device's faults
+  // The processes that use the device, and its sensors while somebody asks for them.
+  void observe(const std::stop_token& ending) noexcept;
+  [[nodiscard]] bool sensors_are_due() const;
+  [[nodiscard]] std::optional<gpu_sensors> sensors_now() noexcept;
+  void watch(const std::stop_token& ending) noexcept;  // the device's faults
 
   const driver& driver_;
   device_description description_;
@@ -50,6 +54,8 @@ class memory_source final : public device_source {
   std::mutex mutex_;
   alarm alarm_;                                         // under the mutex
   std::optional<std::vector<std::int32_t>> processes_;  // likewise: as last seen
+  std::optional<gpu_sensors> sensors_;                  // likewise: as last read,
+  std::chrono::steady_clock::time_point asked_{};       // and when somebody asked last
   std::condition_variable_any ended_;  // never notified: a stop token ends the wait
   std::jthread observer_;
   std::jthread watcher_;

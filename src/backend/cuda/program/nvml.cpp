@@ -34,6 +34,26 @@ struct memory_info {
   unsigned long long used;
 };
 
+struct utilization_rates {
+  unsigned gpu;  // per cent of the last sample period
+  unsigned memory;
+};
+constexpr unsigned sensor_of_gpu = 0;
+constexpr unsigned clock_of_sm = 1;
+constexpr unsigned clock_of_memory = 2;
+constexpr unsigned corrected = 0;
+constexpr unsigned uncorrected = 1;
+constexpr unsigned since_driver_load = 0;
+
+// Reasons that somebody can do something about: not that a GPU is idle, or set to lower clocks.
+struct throttle_reason {
+  unsigned long long bit;
+  const char* name;
+};
+constexpr throttle_reason throttle_reasons[] = {
+    {0x4, "power"},    {0x8, "hardware"},          {0x10, "sync_boost"},
+    {0x20, "thermal"}, {0x40, "hardware_thermal"}, {0x80, "power_brake"}};
+
 struct functions {
   int (*init)() = nullptr;
   int (*by_uuid)(const char*, handle*) = nullptr;
@@ -44,7 +64,23 @@ struct functions {
   int (*processes)(handle, unsigned*, process_info*) = nullptr;
   int (*memory)(handle, memory_info*) = nullptr;
   bool usable = false;
+  // Null in a driver that lacks them.
+  int (*power)(handle, unsigned* milliwatts) = nullptr;
+  int (*power_limit)(handle, unsigned* milliwatts) = nullptr;
+  int (*temperature)(handle, unsigned sensor, unsigned* celsius) = nullptr;
+  int (*utilization)(handle, utilization_rates*) = nullptr;
+  int (*clock)(handle, unsigned clock, unsigned* megahertz) = nullptr;
+  int (*ecc_errors)(handle, unsigned kind, unsigned since, unsigned long long*) = nullptr;
+  int (*throttled_by)(handle, unsigned long long*) = nullptr;
 };
+
+// The value that a function reports, if there is the function, and the device has the value.
+template <class T, class Function, class... Args>
+std::optional<T> ask(Function* function, handle device, Args... args) {
+  T value{};
+  if (function == nullptr || function(device, args..., &value) != success) return std::nullopt;
+  return value;
+}
 
 functions find() {
   functions f;
@@ -65,6 +101,13 @@ functions find() {
   get(f.processes, "nvmlDeviceGetComputeRunningProcesses_v3");
   get(f.memory, "nvmlDeviceGetMemoryInfo");
   f.usable = all && f.init() == success;
+  get(f.power, "nvmlDeviceGetPowerUsage");
+  get(f.power_limit, "nvmlDeviceGetEnforcedPowerLimit");
+  get(f.temperature, "nvmlDeviceGetTemperature");
+  get(f.utilization, "nvmlDeviceGetUtilizationRates");
+  get(f.clock, "nvmlDeviceGetClockInfo");
+  get(f.ecc_errors, "nvmlDeviceGetTotalEccErrors");
+  get(f.throttled_by, "nvmlDeviceGetCurrentClocksThrottleReasons");
   return f;
 }
 
@@ -120,6 +163,43 @@ std::optional<nvml_device::level> nvml_device::memory() {
   memory_info info{};
   if (nvml().memory(device_, &info) != success) return std::nullopt;
   return level{.free = info.free, .total = info.total};
+}
+
+gpu_sensors nvml_device::sensors() {
+  const functions& f = nvml();
+  const auto scaled = [](auto value, double by) {
+    return value ? std::optional(static_cast<double>(*value) * by) : std::nullopt;
+  };
+  constexpr double milli = 1e-3;
+  constexpr double mega = 1e6;
+  constexpr double per_cent = 1e-2;
+  gpu_sensors now;
+  now.power_watts = scaled(ask<unsigned>(f.power, device_), milli);
+  now.power_limit_watts = scaled(ask<unsigned>(f.power_limit, device_), milli);
+  now.temperature_celsius = scaled(ask<unsigned>(f.temperature, device_, sensor_of_gpu), 1);
+  if (const auto rates = ask<utilization_rates>(f.utilization, device_)) {
+    now.utilization = rates->gpu * per_cent;
+    now.memory_utilization = rates->memory * per_cent;
+  }
+  now.sm_clock_hertz = scaled(ask<unsigned>(f.clock, device_, clock_of_sm), mega);
+  now.memory_clock_hertz = scaled(ask<unsigned>(f.clock, device_, clock_of_memory), mega);
+  if (const auto used = memory()) {
+    now.memory_used_bytes = used->total - used->free;
+    now.memory_total_bytes = used->total;
+  }
+  const auto errors = [&](unsigned kind) -> std::optional<std::uint64_t> {
+    return ask<unsigned long long>(f.ecc_errors, device_, kind, since_driver_load);
+  };
+  now.corrected_ecc_errors = errors(corrected);
+  now.uncorrected_ecc_errors = errors(uncorrected);
+  if (const auto reasons = ask<unsigned long long>(f.throttled_by, device_)) {
+    now.throttled_by.emplace();
+    for (const throttle_reason& one : throttle_reasons) {
+      if ((*reasons & one.bit) != 0) now.throttled_by->emplace_back(one.name);
+    }
+  }
+  now.at = std::chrono::steady_clock::now();
+  return now;
 }
 
 }  // namespace troupe::cuda

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <troupe/telemetry/gpu_sensors.hpp>
+
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -28,6 +30,8 @@ class nvml_device {
     std::uint64_t total = 0;
   };
   [[nodiscard]] std::optional<level> memory();
+  /// The sensors that the driver and the device have; takes milliseconds.
+  [[nodiscard]] gpu_sensors sensors();
 
  private:
   nvml_device() = default;

@@ -344,7 +344,9 @@ result<std::vector<any_tensor>> roots_of(const definition& d, const run& sent) {
   return all;
 }
 
-std::string text_of(const run& sent, std::uint64_t part) {
+std::string request_text(const request_type& type, const void* request, std::uint64_t part) {
+  if (!is_run(type)) return print(type, request);
+  const run& sent = *static_cast<const run*>(request);
   const auto bytes =
       std::span(sent.definition.address(), static_cast<std::size_t>(sent.definition.count()));
   auto d = decode(bytes);
@@ -352,13 +354,13 @@ std::string text_of(const run& sent, std::uint64_t part) {
   std::string text = fmt::format("{} {} ({} requests)", run::name, sent.label, d->nodes.size());
   if (part == 0 || part > d->nodes.size()) return text;
   const node& n = d->nodes[part - 1];
-  const request_type* type =
+  const request_type* part_type =
       n.kind == node_kind::request ? request_named(d->types[n.type].name) : nullptr;
   text += fmt::format(", request {}", part - 1);
   auto roots = roots_of(*d, sent);
-  if (type == nullptr || !roots) return text;
-  auto request = request_of(*type, *d, n, *roots);
-  if (request) text += ": " + print(*type, request->data());
+  if (part_type == nullptr || !roots) return text;
+  auto one = request_of(*part_type, *d, n, *roots);
+  if (one) text += ": " + print(*part_type, one->data());
   return text;
 }
 

@@ -109,8 +109,9 @@ void set_number(const field_view& field, void* request, const scalar& value) noe
 /// The views of a sent graph in the order of its roots. \errors `protocol_violation`
 [[nodiscard]] result<std::vector<any_tensor>> roots_of(const definition& d, const run& sent);
 
-/// A sent graph for errors: its name, and the request with number `part`, if there is one.
-[[nodiscard]] std::string text_of(const run& sent, std::uint64_t part);
+/// A request for errors; for a graph, its name and its request with number `part`, if there is one.
+[[nodiscard]] std::string request_text(const request_type& type, const void* request,
+                                       std::uint64_t part);
 /// The same number, from 1, as progress is reported; 0 for none.
 [[nodiscard]] constexpr std::uint64_t part_of(std::uint64_t node_number) noexcept {
   return node_number + 1;

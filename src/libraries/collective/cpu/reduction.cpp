@@ -155,7 +155,8 @@ bool staged(Steps& steps, const shared_words& words, std::uint64_t operation,
       if (!steps.staged(step, stage, combine)) return false;
     }
   }
-  return true;
+  // Each part keeps step with its peers, which may still read the slots of the one before.
+  return number > 0 || steps.staged(collective::step_of(operation, 0), [] {}, [] {});
 }
 
 // All ranks decide alike.

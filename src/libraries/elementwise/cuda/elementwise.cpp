@@ -175,6 +175,7 @@ result<void> run(const R& r, lane& where) {
   }
   if (known.kernel) {
     if (known.kernel->now.load(std::memory_order_acquire) == compiled_kernel::state::ready) {
+      where.retain(known.kernel);
       return launch_compiled(d, known, where, parameters);
     }
     if (!known.interpreted) {
@@ -183,6 +184,9 @@ result<void> run(const R& r, lane& where) {
           .message = fmt::format("the program cannot be compiled: {}", known.kernel->failure)};
     }
   }
+  if (order || (known.kernel && known.kernel->now.load(std::memory_order_relaxed) ==
+                                    compiled_kernel::state::compiling))
+    where.note_provisional();
   auto enqueued = enqueue_interpreter(*known.interpreted, known.plan, parameters, where.stream());
   // Ordering takes as long as the launch, so launch first: the interpreter runs meanwhile.
   return enqueued ? order_kernel() : std::move(enqueued);

@@ -47,6 +47,7 @@ value reduced(reduction op, const value& a) {
 std::vector<bool> wide_values(const reduce& r) {
   const auto is_wide = [](dtype type) { return type == dtype::i64 || type == dtype::u64; };
   std::vector<dtype> types;
+  types.reserve(r.inputs.size());
   for (const any_tensor& t : r.inputs)
     types.push_back(t.type());
   if (!is_none(r.before) && std::ranges::any_of(types, is_wide)) {

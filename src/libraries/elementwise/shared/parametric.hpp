@@ -29,7 +29,7 @@ class parametric {
   template <class F>
   parametric(counts n, F f) {
     std::vector<value> parameters;
-    parameters.reserve(static_cast<std::size_t>(n.reals + n.integers));
+    parameters.reserve(static_cast<std::size_t>(n.reals) + static_cast<std::size_t>(n.integers));
     for (int i = 0; i < n.reals; ++i)
       parameters.emplace_back(real_mark(i));
     for (int i = 0; i < n.integers; ++i)

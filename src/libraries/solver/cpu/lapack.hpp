@@ -8,16 +8,35 @@
 // The rest of LAPACK that the solver calls; getrf, getrs, getri and geqrf are with blas. A length
 // of 1 follows the arguments for each character among them.
 extern "C" {
-#define TROUPE_LAPACK(p)                                                                         \
-  void p##potrf_(const char* uplo, const blasint* n, void* a, const blasint* lda, blasint* info, \
-                 std::size_t);                                                                   \
-  void p##potri_(const char* uplo, const blasint* n, void* a, const blasint* lda, blasint* info, \
-                 std::size_t);                                                                   \
-  void p##trtri_(const char* uplo, const char* diag, const blasint* n, void* a,                  \
-                 const blasint* lda, blasint* info, std::size_t, std::size_t);                   \
-  void p##gels_(const char* trans, const blasint* m, const blasint* n, const blasint* nrhs,      \
-                void* a, const blasint* lda, void* b, const blasint* ldb, void* work,            \
-                const blasint* lwork, blasint* info, std::size_t);
+#define TROUPE_LAPACK(p)                                                                           \
+  void p##potrf_(const char* uplo, const blasint* n, void* a, const blasint* lda, blasint* info,   \
+                 std::size_t);                                                                     \
+  void p##potri_(const char* uplo, const blasint* n, void* a, const blasint* lda, blasint* info,   \
+                 std::size_t);                                                                     \
+  void p##trtri_(const char* uplo, const char* diag, const blasint* n, void* a,                    \
+                 const blasint* lda, blasint* info, std::size_t, std::size_t);                     \
+  void p##gels_(const char* trans, const blasint* m, const blasint* n, const blasint* nrhs,        \
+                void* a, const blasint* lda, void* b, const blasint* ldb, void* work,              \
+                const blasint* lwork, blasint* info, std::size_t);                                 \
+  void p##sytrf_(const char* uplo, const blasint* n, void* a, const blasint* lda, blasint* pivots, \
+                 void* work, const blasint* lwork, blasint* info, std::size_t);                    \
+  void p##sytrs_(const char* uplo, const blasint* n, const blasint* nrhs, const void* a,           \
+                 const blasint* lda, const blasint* pivots, void* b, const blasint* ldb,           \
+                 blasint* info, std::size_t);
+TROUPE_LAPACK(s)
+TROUPE_LAPACK(d)
+TROUPE_LAPACK(c)
+TROUPE_LAPACK(z)
+#undef TROUPE_LAPACK
+#define TROUPE_LAPACK(p)                                                                          \
+  void p##gbsv_(const blasint* n, const blasint* kl, const blasint* ku, const blasint* nrhs,      \
+                void* ab, const blasint* ldab, blasint* pivots, void* b, const blasint* ldb,      \
+                blasint* info);                                                                   \
+  void p##pbtrf_(const char* uplo, const blasint* n, const blasint* k, void* ab,                  \
+                 const blasint* ldab, blasint* info, std::size_t);                                \
+  void p##pbtrs_(const char* uplo, const blasint* n, const blasint* k, const blasint* nrhs,       \
+                 const void* ab, const blasint* ldab, void* b, const blasint* ldb, blasint* info, \
+                 std::size_t);
 TROUPE_LAPACK(s)
 TROUPE_LAPACK(d)
 TROUPE_LAPACK(c)
@@ -49,6 +68,9 @@ TROUPE_LAPACK(z, un, he, TROUPE_REAL_WORK)
 #undef TROUPE_LAPACK
 
 #define TROUPE_LAPACK(p, ...)                                                                      \
+  void p##geqp3_(const blasint* m, const blasint* n, void* a, const blasint* lda,                  \
+                 blasint* columns, void* tau, void* work, const blasint* lwork,                    \
+                 __VA_ARGS__ blasint* info);                                                       \
   void p##gesvd_(const char* jobu, const char* jobvt, const blasint* m, const blasint* n, void* a, \
                  const blasint* lda, void* s, void* u, const blasint* ldu, void* vt,               \
                  const blasint* ldvt, void* work, const blasint* lwork, __VA_ARGS__ blasint* info, \
@@ -121,6 +143,12 @@ struct solver_lapack;
     static constexpr auto potri = p##potri_;   \
     static constexpr auto trtri = p##trtri_;   \
     static constexpr auto gels = p##gels_;     \
+    static constexpr auto gbsv = p##gbsv_;     \
+    static constexpr auto pbtrf = p##pbtrf_;   \
+    static constexpr auto pbtrs = p##pbtrs_;   \
+    static constexpr auto geqp3 = p##geqp3_;   \
+    static constexpr auto sytrf = p##sytrf_;   \
+    static constexpr auto sytrs = p##sytrs_;   \
     static constexpr auto ungqr = p##un##gqr_; \
     static constexpr auto unmqr = p##un##mqr_; \
     static constexpr auto gesdd = p##gesdd_;   \

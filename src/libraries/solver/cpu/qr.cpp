@@ -5,6 +5,7 @@
 #include <troupe/solver/qr.hpp>
 
 #include <algorithm>
+#include <numeric>
 
 namespace troupe::cpu {
 namespace {
@@ -32,6 +33,47 @@ result<void> geqrf(const solver::geqrf& r, lane_context& lane) {
     const std::int64_t ld = work.ld();
     solver_lapack<T>::geqrf(&work.rows, &work.columns, work.at, &ld, vector_of<T>(r.tau, i),
                             memory[space], &lwork, &info);
+    copy_unless_same(work, qr);
+  }
+  return {};
+}
+
+template <class T>
+result<void> geqp3(const solver::geqp3& r, lane_context& lane) {
+  const std::int64_t count = batch_count(r.a);
+  scratch memory;
+  const auto like = count > 0 ? matrix_of<T>(r.qr, 0) : matrix_view<T>{};
+  const column_major_place<T> place(memory, like);
+  const std::int64_t least = std::max<std::int64_t>(like.rows, 1);
+  const auto reals = memory.add<real_t<T>>(complex_v<T> ? 2 * like.columns : 0);
+  const auto call = [&](T* a, std::int64_t ld, blasint* columns, T* tau, T* work,
+                        const blasint& lwork) {
+    blasint info = 0;
+    if constexpr (complex_v<T>) {
+      solver_lapack<T>::geqp3(&like.rows, &like.columns, a, &ld, columns, tau, work, &lwork,
+                              lwork < 0 ? nullptr : memory[reals], &info);
+    } else {
+      solver_lapack<T>::geqp3(&like.rows, &like.columns, a, &ld, columns, tau, work, &lwork, &info);
+    }
+  };
+  T best{};
+  call(nullptr, least, nullptr, nullptr, &best, -1);
+  const blasint lwork = std::max(enough(best), 3 * like.columns + 1);
+  const auto space = memory.add<T>(lwork);
+  if (auto taken = memory.take(lane); !taken) return taken;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto qr = matrix_of<T>(r.qr, i);
+    const auto work = place.of(memory, qr);
+    copy_unless_same(matrix_of<T>(r.a, i), work);
+    auto* const columns = vector_of<std::int64_t>(r.columns, i);
+    if (work.rows == 0) {  // LAPACK would leave them as they are
+      std::iota(columns, columns + work.columns, std::int64_t{0});
+      continue;
+    }
+    std::fill_n(columns, work.columns, std::int64_t{0});  // each is free to move
+    call(work.at, work.ld(), columns, vector_of<T>(r.tau, i), memory[space], lwork);
+    for (std::int64_t j = 0; j < work.columns; ++j)
+      --columns[j];
     copy_unless_same(work, qr);
   }
   return {};
@@ -103,6 +145,9 @@ result<void> ormqr(const solver::ormqr& r, lane_context& lane) {
 result<void> run_geqrf(const solver::geqrf& r, lane_context& lane) {
   return with_classic_type(r.a.type(), [&]<class T>(T) { return geqrf<T>(r, lane); });
 }
+result<void> run_geqp3(const solver::geqp3& r, lane_context& lane) {
+  return with_classic_type(r.a.type(), [&]<class T>(T) { return geqp3<T>(r, lane); });
+}
 result<void> run_orgqr(const solver::orgqr& r, lane_context& lane) {
   return with_classic_type(r.qr.type(), [&]<class T>(T) { return orgqr<T>(r, lane); });
 }
@@ -112,6 +157,7 @@ result<void> run_ormqr(const solver::ormqr& r, lane_context& lane) {
 
 const plugin_operations qr_operations([](operation_table& table) {
   table.add<solver::geqrf>(run_geqrf, effort::by_size);
+  table.add<solver::geqp3>(run_geqp3, effort::by_size);
   table.add<solver::orgqr>(run_orgqr, effort::by_size);
   table.add<solver::ormqr>(run_ormqr, effort::by_size);
 });

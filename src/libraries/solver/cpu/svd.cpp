@@ -159,7 +159,7 @@ result<void> svd_randomised(const solver::svd& r, lane_context& lane) {
   const std::int64_t m = like.a.rows;
   const std::int64_t n = like.a.columns;
   const std::int64_t kept = r.s.extent(r.s.rank() - 1);
-  const std::int64_t width = std::min(kept + r.oversampling, std::min(m, n));
+  const std::int64_t width = std::min({kept + r.oversampling, m, n});
   const bool vectors = r.vectors != singular_vectors::none;
   scratch memory;
   const auto copy = memory.add<T>(m * n);

@@ -99,6 +99,7 @@ class some_eigenvalues {
   [[nodiscard]] std::int64_t found() const { return found_; }
 
  private:
+  // LAPACK writes `supports`. NOLINTNEXTLINE(readability-non-const-parameter)
   blasint call(T* a, real_t<T>* w, T* z, blasint* supports, T* work, real_t<T>* reals,
                blasint* integers) {
     const bool by_index = r_.range == solver::eigen_range::indices;

@@ -45,6 +45,7 @@ struct solver_routines;
 // The type's letter, and the type's names of symmetric routines, orgqr and ormqr.
 #define TROUPE_CUSOLVER_TYPE(p, sy, org, orm)                            \
   TROUPE_CUSOLVER_SIZED(potri, p##potri);                          \
+  TROUPE_CUSOLVER_SIZED(sytrf, p##sytrf);                          \
   TROUPE_CUSOLVER_SIZED(orgqr, p##org##qr);                        \
   TROUPE_CUSOLVER_SIZED(ormqr, p##orm##qr);                        \
   TROUPE_CUSOLVER_SIZED(sygvd, p##sy##gvd);                        \

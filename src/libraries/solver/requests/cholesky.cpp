@@ -3,12 +3,6 @@
 #include <troupe/solver/cholesky.hpp>
 
 namespace troupe::solver {
-namespace {
-
-constexpr std::string_view minor_info =
-    "0, or the order of the first leading minor that is not positive";
-
-}  // namespace
 
 void potrf::describe(description<potrf>& d) {
   using self = potrf;

@@ -25,10 +25,26 @@ void geqrf::describe(description<geqrf>& d) {
   describe_limit(d);
 }
 
+void geqp3::describe(description<geqp3>& d) {
+  using self = geqp3;
+  const extent batch = batch_of(d), m = d.size("m"), n = d.size("n");
+  d.about("Factors matrices with pivoting of columns: a · P = Q · R, Q as Householder reflectors.",
+          "LAPACK xGEQP3");
+  d.reads("a", &self::a, {batch, m, n}, "matrices");
+  d.writes("qr", &self::qr, {batch, m, n}, "R, and below it the reflectors").may_be(&self::a);
+  d.writes("tau", &self::tau, {batch, min(m, n)}, tau_text);
+  d.writes("columns", &self::columns, {batch, n},
+           "the column of a that each one of qr was, from 0");
+  d.layouts(layout::packed, {&self::tau, &self::columns});
+  d.same_type({&self::a, &self::qr, &self::tau}, solver_types);
+  d.same_type({&self::columns}, {dtype::i64});
+  describe_limit(d);
+}
+
 void orgqr::describe(description<orgqr>& d) {
   using self = orgqr;
   const extent batch = batch_of(d), m = d.size("m"), n = d.size("n");
-  d.about("Writes Q, from the reflectors of `geqrf`.", "LAPACK xORGQR, xUNGQR");
+  d.about("Writes Q, from the reflectors of `geqrf` or `geqp3`.", "LAPACK xORGQR, xUNGQR");
   d.reads("qr", &self::qr, {batch, m, n}, "reflectors, below the diagonal");
   d.reads("tau", &self::tau, {batch, min(m, n)}, tau_text);
   d.writes("q", &self::q, {batch, m, min(m, n)}, "orthonormal columns")

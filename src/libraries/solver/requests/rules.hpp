@@ -33,6 +33,8 @@ void describe_info(description<R>& d, const extent& batch, std::string_view what
 }
 
 inline constexpr std::string_view singular_info = "0, or the zero pivot, from 1";
+inline constexpr std::string_view minor_info =
+    "0, or the order of the first leading minor that is not positive";
 inline constexpr std::string_view uplo_text = "the triangle that is read";
 inline constexpr std::string_view limit_text = "rows and columns are less than 2^31";
 
@@ -44,6 +46,7 @@ template <class R>
 void describe_limit(description<R>& d) {
   d.rule(limit_text, [](argument_checks& check, const R& r) {
     if constexpr (requires { r.a; }) check_limit(check, {"a", r.a});
+    if constexpr (requires { r.ab; }) check_limit(check, {"ab", r.ab});
     if constexpr (requires { r.lu; }) check_limit(check, {"lu", r.lu});
     if constexpr (requires { r.factor; }) check_limit(check, {"factor", r.factor});
     if constexpr (requires { r.qr; }) check_limit(check, {"qr", r.qr});

@@ -18,6 +18,8 @@ inline constexpr outcome_text bad_minor{"not positive definite: leading minor ",
 inline constexpr outcome_text bad_minor_of_b{"b is not positive definite: leading minor ", ""};
 inline constexpr outcome_text off_diagonals{"not converged: ", " off-diagonals"};
 inline constexpr outcome_text missing_eigenvalues{"not converged: ", " eigenvalues"};
+/// Follows the message of a pivot that is out of range.
+inline constexpr std::string_view not_a_pair = " nor one of a negative pair";
 /// Without a number.
 inline constexpr std::string_view not_finite = "not finite: the matrix has infinities or NaNs";
 

@@ -14,7 +14,7 @@ template <class Bits>
 [[nodiscard]] constexpr std::uint32_t magnitude_of(Bits bits, bool integer) noexcept {
   static_assert(std::is_unsigned_v<Bits>);
   if (!integer) return bits & static_cast<Bits>(std::numeric_limits<Bits>::max() >> 1);
-  const int value = static_cast<std::int8_t>(bits);
+  const auto value = static_cast<std::int8_t>(bits);
   return static_cast<std::uint32_t>(value < 0 ? -value : value);
 }
 

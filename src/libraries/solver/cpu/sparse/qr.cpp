@@ -14,6 +14,7 @@ class row_matched_qr {
   using permutation = Eigen::PermutationMatrix<Eigen::Dynamic, Eigen::Dynamic, std::int64_t>;
 
  public:
+  // Eigen's name. NOLINTNEXTLINE(readability-identifier-naming)
   void analyzePattern(const eigen_matrix<T>& a) {
     Order()(a, columns_);
     if (columns_.size() == 0) columns_.setIdentity(a.cols());

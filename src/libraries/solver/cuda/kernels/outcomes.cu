@@ -2,6 +2,7 @@
 #include "base/try.hpp"
 #include "libraries/solver/cuda/kernels/list.cuh"
 #include "libraries/solver/cuda/kernels/outcomes.hpp"
+#include "libraries/solver/shared/block_pivots.hpp"
 
 namespace troupe::cuda {
 namespace {
@@ -60,16 +61,31 @@ __global__ void __launch_bounds__(threads_per_block)
   }
 }
 
+// A thread checks all pivots of a matrix, because which of them are pairs follows from the first
+// on.
+__global__ void __launch_bounds__(threads_per_block)
+    admit_blocks(const std::int64_t* pivots, std::int64_t* to, place* first_bad, std::int64_t n,
+                 std::int64_t matrices) {
+  for (std::int64_t b = first_step(); b < matrices; b += step_width()) {
+    const std::int64_t* const its = pivots + b * n;
+    const std::int64_t bad = solver::first_bad_block_pivot(its, n);
+    for (std::int64_t i = 0; i < n; ++i)
+      to[b * n + i] = bad == n ? its[i] : i + 1;
+    if (bad < n) atomicMin(first_bad, static_cast<place>(b * n + bad));
+  }
+}
+
 __global__ void tell_pivot(const std::int64_t* pivots, std::int64_t n, bool batched,
-                           const place* first_bad, late_failure failure) {
+                           const place* first_bad, const __grid_constant__ late_words end,
+                           late_failure failure) {
   if (threadIdx.x != 0 || *first_bad == nowhere) return;
   const auto flat = static_cast<std::int64_t>(*first_bad);
   if (batched) {
     failure.write(errc::invalid_argument, "matrix ", flat / n, ": pivots[", flat % n, "] is ",
-                  pivots[flat], ", not within 1 and ", n);
+                  pivots[flat], ", not within 1 and ", n, end);
   } else {
     failure.write(errc::invalid_argument, "pivots[", flat, "] is ", pivots[flat],
-                  ", not within 1 and ", n);
+                  ", not within 1 and ", n, end);
   }
 }
 
@@ -105,11 +121,35 @@ result<void> admit_pivots(const any_tensor& pivots, const pivot_copies& copies, 
                 copies, pivots.extent(pivots.rank() - 1), count);
 }
 
-result<void> report_pivots(const any_tensor& pivots, const std::uint64_t* first_bad,
-                           late_failure failure, lane& where) {
+namespace {
+
+result<void> report_bad(const any_tensor& pivots, const std::uint64_t* first_bad,
+                        std::string_view end, late_failure failure, lane& where) {
   return launch(where, "tell_pivot", tell_pivot, 1, pivots.data<std::int64_t>(),
                 pivots.extent(pivots.rank() - 1), pivots.rank() > 1,
-                reinterpret_cast<const place*>(first_bad), failure);
+                reinterpret_cast<const place*>(first_bad), late_words(end), failure);
+}
+
+}  // namespace
+
+result<void> report_pivots(const any_tensor& pivots, const std::uint64_t* first_bad,
+                           late_failure failure, lane& where) {
+  return report_bad(pivots, first_bad, {}, failure, where);
+}
+
+result<void> admit_block_pivots(const any_tensor& pivots, std::int64_t* to,
+                                std::uint64_t* first_bad, lane& where) {
+  TRY(check(cudaMemsetAsync(first_bad, 0xff, sizeof *first_bad, where.stream()),
+            "cudaMemsetAsync"));
+  const std::int64_t n = pivots.extent(pivots.rank() - 1);
+  const std::int64_t matrices = pivots.count() / n;
+  return launch(where, "admit_blocks", admit_blocks, blocks_for(where, matrices),
+                pivots.data<std::int64_t>(), to, reinterpret_cast<place*>(first_bad), n, matrices);
+}
+
+result<void> report_block_pivots(const any_tensor& pivots, const std::uint64_t* first_bad,
+                                 late_failure failure, lane& where) {
+  return report_bad(pivots, first_bad, solver::not_a_pair, failure, where);
 }
 
 result<void> widen_pivots(const std::int32_t* from, std::int64_t* to, std::int64_t count,

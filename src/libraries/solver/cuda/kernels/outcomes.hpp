@@ -58,6 +58,13 @@ struct pivot_copies {
 /// takes precedence over `report`. It must be the last work of the request.
 [[nodiscard]] result<void> report_pivots(const any_tensor& pivots, const std::uint64_t* first_bad,
                                          late_failure failure, lane& where);
+/// The same for pivots of symmetric factorisations, negative in pairs. If one of a matrix is bad,
+/// all of its pivots are replaced. `to` gets them.
+[[nodiscard]] result<void> admit_block_pivots(const any_tensor& pivots, std::int64_t* to,
+                                              std::uint64_t* first_bad, lane& where);
+[[nodiscard]] result<void> report_block_pivots(const any_tensor& pivots,
+                                               const std::uint64_t* first_bad, late_failure failure,
+                                               lane& where);
 /// Enqueues widening `count` pivots.
 [[nodiscard]] result<void> widen_pivots(const std::int32_t* from, std::int64_t* to,
                                         std::int64_t count, lane& where);

@@ -101,6 +101,48 @@ result<void> potri(const on_matrix& on, bool upper) {
   });
 }
 
+result<routine_bytes> sytrf_bytes(const cusolver_lane& s, const matrices& a) {
+  routine_bytes bytes;
+  TRY(for_classic_type(a.type, [&]<class T>(T) -> result<void> {
+    bytes = TRY(elements_of(a.type, [&](int* count) {
+      return solver_routines<T>::sytrf_size(s, narrow(a.rows), static_cast<T*>(nullptr),
+                                            narrow(a.ld), count);
+    }));
+    return {};
+  }));
+  return bytes;
+}
+
+result<void> sytrf(const on_matrix& on, bool upper, std::int32_t* pivots) {
+  return for_classic_type(on.a.type, [&]<class T>(T) {
+    return solver_routines<T>::sytrf(
+        on.solver, fill_mode(upper), narrow(on.a.rows), on.a.at<T>(on.matrix), narrow(on.a.ld),
+        pivots, reinterpret_cast<T*>(on.frame.shared()), on.frame.shared_elements<T>(), on.info);
+  });
+}
+
+result<routine_bytes> sytrs_bytes(const cusolver_lane& s, const matrices& a, bool upper,
+                                  const matrices& b, void* like) {
+  const cudaDataType type = as_cuda(a.type);
+  return bytes_said_by(
+      [&](routine_bytes& said) {
+        return cusolverDnXsytrs_bufferSize(s.handle, fill_mode(upper), a.rows, b.columns, type,
+                                           like, a.ld, static_cast<const std::int64_t*>(like), type,
+                                           like, b.ld, &said.device, &said.host);
+      },
+      "cusolverDnXsytrs_bufferSize", s.stream);
+}
+
+result<void> sytrs(const on_matrix& on, bool upper, const std::int64_t* pivots, const matrices& b) {
+  const cudaDataType type = as_cuda(on.a.type);
+  const routine_bytes& bytes = on.frame.shared_bytes();
+  return check(cusolverDnXsytrs(on.solver.handle, fill_mode(upper), on.a.rows, b.columns, type,
+                                on.a.at(on.matrix), on.a.ld, pivots, type, b.at(on.matrix), b.ld,
+                                on.frame.shared(), bytes.device, on.frame.shared_host(), bytes.host,
+                                on.info),
+               "cusolverDnXsytrs", on.solver.stream);
+}
+
 result<routine_bytes> trtri_bytes(const cusolver_lane& s, const matrices& a, bool upper, bool unit,
                                   const void* like) {
   return bytes_said_by(

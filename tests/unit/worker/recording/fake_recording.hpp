@@ -1,0 +1,112 @@
+#pragma once
+
+#include "unit/worker/fake_accelerator.hpp"
+#include "wire/layout.hpp"
+
+#include <troupe/plugin/recorded_work.hpp>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <utility>
+#include <vector>
+
+// How fake lanes record; `fake_accelerator.hpp` includes it.
+namespace troupe::testing_worker {
+
+/// Closures, which any number of launches run.
+class fake_lane::recording final : public recorded_work {
+ public:
+  ~recording() override {
+    while (is_running())
+      std::this_thread::yield();
+  }
+  [[nodiscard]] bool is_running() override {
+    return running_->load(std::memory_order_acquire) != 0;
+  }
+  [[nodiscard]] std::size_t size() const noexcept override { return work_->size(); }
+  void add(std::function<void()> work) { work_->push_back(std::move(work)); }
+  void keep(std::shared_ptr<const void> object) { kept_.push_back(std::move(object)); }
+  std::byte* place_for_failure() {
+    if (!failure_) failure_ = std::make_shared<wire::reply_slot>();
+    return failure_->bytes;
+  }
+  void launch_on(fake_lane& lane, std::byte* reply) {
+    running_->fetch_add(1);
+    lane.enqueue([work = work_, failure = failure_, reply,
+                  over = std::make_shared<launched>(running_), &lane] {
+      if (failure) *failure = {};
+      for (const auto& one : *work)
+        if (!lane.ended()) one();
+      if (!failure || failure->code == 0) return;
+      auto& to = *reinterpret_cast<wire::reply_slot*>(reply - offsetof(wire::reply_slot, bytes));
+      failure->ticket = to.ticket;
+      to = *failure;
+    });
+  }
+
+ private:
+  /// Ends with its launch, also if a lost lane drops it.
+  struct launched {
+    explicit launched(std::shared_ptr<std::atomic<int>> all) : running(std::move(all)) {}
+    launched(const launched&) = delete;
+    launched& operator=(const launched&) = delete;
+    ~launched() { running->fetch_sub(1, std::memory_order_release); }
+    std::shared_ptr<std::atomic<int>> running;
+  };
+
+  std::shared_ptr<std::vector<std::function<void()>>> work_ =
+      std::make_shared<std::vector<std::function<void()>>>();
+  std::shared_ptr<std::atomic<int>> running_ = std::make_shared<std::atomic<int>>(0);
+  std::vector<std::shared_ptr<const void>> kept_;
+  std::shared_ptr<wire::reply_slot> failure_;
+};
+
+inline void fake_lane::retain(std::shared_ptr<const void> object) {
+  if (recording_) recording_->keep(std::move(object));
+}
+
+inline void fake_lane::record(std::function<void()> work) { recording_->add(std::move(work)); }
+
+inline accelerator_lane* fake_lane::twin() {
+  if (!device_.records.load() || old_twins_.size() == 3) return nullptr;
+  if (!twin_) {
+    device_.twins.fetch_add(1);
+    twin_ = std::make_unique<fake_lane>(device_, number_);
+    twin_->is_twin_ = true;
+  }
+  return twin_.get();
+}
+
+inline result<void> fake_lane::begin_recording() {
+  recording_ = std::make_unique<recording>();
+  is_spoilt_ = false;
+  return {};
+}
+
+inline result<void> fake_lane::check_recording() {
+  if (!is_spoilt_) return {};
+  return error{.code = errc::unsupported, .message = "the fake cannot record that"};
+}
+
+inline result<std::unique_ptr<recorded_work>> fake_lane::end_recording(
+    std::unique_ptr<recorded_work> like) {
+  std::unique_ptr<recorded_work> made = std::move(recording_);
+  if (is_spoilt_ || device_.fails_to_end_recording.load()) {
+    return error{.code = errc::library_error, .message = "the recording is void"};
+  }
+  if (like && like->size() == made->size()) device_.changed_recordings.fetch_add(1);
+  device_.recordings.fetch_add(1);
+  return made;
+}
+
+inline std::byte* fake_lane::place_for_failure() { return recording_->place_for_failure(); }
+
+inline result<void> fake_lane::launch(recorded_work& work, std::byte* reply) {
+  device_.launches.fetch_add(1);
+  static_cast<recording&>(work).launch_on(*this, reply);
+  return {};
+}
+
+}  // namespace troupe::testing_worker

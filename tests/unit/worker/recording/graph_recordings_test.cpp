@@ -1,0 +1,400 @@
+// Recordings of graphs on fake lanes; results are those of calls.
+
+#include "unit/worker/fake_accelerator.hpp"
+#include "wire/layout.hpp"
+#include "worker/graphs/bound_graph.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <deque>
+#include <random>
+
+namespace troupe::testing_worker {
+namespace {
+
+/// x = x · factor + value, and y too if it is given. Answers x.
+struct affine {
+  static constexpr std::string_view name = "recordings.affine";
+  using reply = std::int64_t;
+
+  any_tensor x{};
+  any_tensor y{};
+  std::int64_t factor = 1;
+  std::int64_t value = 0;
+  std::int64_t workspace = 0;  ///< bytes: x goes through them
+
+  static void describe(description<affine>& d) {
+    d.about("Multiplies and adds.");
+    d.updates("x", &affine::x, {}, "number");
+    d.updates("y", &affine::y, {}, "number").optional();
+    d.value("factor", &affine::factor, "factor");
+    d.value("value", &affine::value, "what is added");
+    d.value("workspace", &affine::workspace, "bytes");
+  }
+};
+
+/// The same executor under another name, which is on no list.
+struct unlisted : affine {
+  static constexpr std::string_view name = "recordings.unlisted";
+  using reply = std::int64_t;
+  static void describe(description<unlisted>& d) {
+    d.about("Multiplies and adds.");
+    d.updates("x", &unlisted::x, {}, "number");
+    d.value("factor", static_cast<std::int64_t unlisted::*>(&affine::factor), "factor");
+    d.value("value", static_cast<std::int64_t unlisted::*>(&affine::value), "what is added");
+  }
+};
+
+// Special values of `affine::value`.
+constexpr std::int64_t spoils = 1'000'001;   // enqueues what cannot be recorded
+constexpr std::int64_t refuses = 1'000'002;  // fails while it is recorded
+constexpr std::int64_t settles = 1'000'003;  // is called in another way from the third call on
+constexpr std::int64_t stands = 1'000'004;   // waits for `go_on`
+
+int calls = 0;
+std::atomic<bool> go_on{true};
+std::shared_ptr<int> cached;
+
+template <class R>
+result<void> run_affine(void*, const void* request, lane_context& where, std::byte* reply) {
+  const auto& r = *static_cast<const R*>(request);
+  auto& lane = static_cast<fake_lane&>(where);
+  ++calls;
+  where.retain(cached);
+  if (r.value == settles && calls < 3) where.note_provisional();
+  if (r.value == refuses && lane.is_recording()) {
+    return error{.code = errc::library_error, .message = "not while it records"};
+  }
+  const auto room = lane.workspace(static_cast<std::size_t>(r.workspace)).value();
+  std::memset(reply, 0x11, sizeof(std::int64_t));  // as an executor prepares a reply
+  auto* const to = reinterpret_cast<std::int64_t*>(reply);
+  const auto work = [=, x = r.x.template data<std::int64_t>(),
+                     y = r.y.null() ? nullptr : r.y.template data<std::int64_t>(),
+                     factor = r.factor, value = r.value] {
+    while (value == stands && !go_on.load())
+      std::this_thread::yield();
+    std::int64_t sum = *x * factor + value;
+    if (room.size() >= sizeof(sum)) {
+      std::memcpy(room.data(), &sum, sizeof(sum));
+      std::memcpy(&sum, room.data(), sizeof(sum));
+    }
+    *x = sum;
+    if (y != nullptr) *y = *y * factor + value;
+    *to = sum;
+  };
+  if (r.value == spoils) {
+    lane.enqueue_eagerly(work);
+  } else {
+    lane.enqueue(work);
+  }
+  return {};
+}
+
+bool without_factor_7(const void* request) {
+  return static_cast<const affine*>(request)->factor != 7;
+}
+
+class GraphRecordings : public testing::Test {
+ protected:
+  GraphRecordings() {
+    table_.insert({.type = &request_type_of<affine>(), .run = &run_affine<affine>});
+    table_.insert({.type = &request_type_of<unlisted>(), .run = &run_affine<unlisted>});
+    recordable_operations(table_).be<affine>(&without_factor_7);
+    calls = 0;
+    go_on = true;
+  }
+  ~GraphRecordings() override {
+    go_on = true;
+    EXPECT_EQ(device_.asked_while_recording.load(), 0);
+    cached.reset();
+  }
+
+  /// A graph of requests whose tensors are numbers by their place in `numbers_`.
+  template <class... R>
+  void make(const R&... requests) {
+    graph::definition d;
+    d.bodies.resize(1);
+    (add(d, requests), ...);
+    make_of(std::move(d));
+  }
+  void make_of(graph::definition d) {
+    d.roots.clear();
+    for (std::uint64_t i = 0; i < numbers_.size(); ++i)
+      d.roots.push_back({access::update, i});
+    graph_ = worker::bound_graph::make(std::move(d), table_, true).value();
+  }
+  template <class R>
+  void add(graph::definition& d, const R& request) {
+    const request_type& type = request_type_of<R>();
+    const auto bytes = graph::payload_of(type, &request).value();
+    graph::node n{.type = d.types.size(),
+                  .payload = d.payloads.size(),
+                  .payload_bytes = bytes.size(),
+                  .first_use = d.uses.size(),
+                  .reply = d.replies++};
+    d.types.push_back({type.id, std::string(type.name)});
+    d.payloads.insert(d.payloads.end(), bytes.begin(), bytes.end());
+    for (const any_tensor& t : {request.x, request.y}) {
+      if (t.null()) continue;
+      ++n.uses;
+      d.uses.push_back(static_cast<std::uint64_t>(t.data<std::int64_t>() - numbers_.data()));
+    }
+    d.bodies[0].push_back(d.nodes.size());
+    d.nodes.push_back(n);
+  }
+  [[nodiscard]] any_tensor at(std::size_t i) { return view(&numbers_[i]); }
+  static any_tensor view(std::int64_t* number) {
+    return any_tensor::unowned(reinterpret_cast<std::byte*>(number), dtype::i64, shape{1});
+  }
+
+  result<void> run(bool waits = true) { return run_on(numbers_, rows_, waits); }
+  result<void> run_on(std::vector<std::int64_t>& numbers, std::vector<wire::reply_slot>& rows,
+                      bool waits = true) {
+    graph::run r;
+    for (std::int64_t& one : numbers)
+      r.updates.push_back(view(&one));
+    r.results = any_tensor::unowned(reinterpret_cast<std::byte*>(rows.data()), dtype::u8,
+                                    shape{static_cast<std::int64_t>(rows.size()), 512}, {},
+                                    memory_space::host);
+    std::byte failure[512];
+    auto outcome = graph_->run(r, *lane_, failure, part_);
+    if (waits && outcome) outcome = lane_->finish();
+    return outcome;
+  }
+  [[nodiscard]] std::int64_t reply(std::size_t i) const {
+    std::int64_t value = 0;
+    std::memcpy(&value, rows_[i].bytes, sizeof(value));
+    return value;
+  }
+  void run_times(int times) {
+    for (int i = 0; i < times; ++i)
+      ASSERT_TRUE(run());
+  }
+
+  fake_accelerator device_;
+  operation_table table_;
+  std::vector<std::int64_t> numbers_ = std::vector<std::int64_t>(4);
+  std::vector<wire::reply_slot> rows_ = std::vector<wire::reply_slot>(8);
+  std::shared_ptr<worker::bound_graph> graph_;
+  std::atomic<std::uint64_t> part_{0};
+  std::unique_ptr<accelerator_lane> lane_ = device_.make_lane(0).value();
+};
+
+TEST_F(GraphRecordings, CallsThenRecordsThenLaunchesOnce) {
+  make(affine{.x = at(0), .factor = 3, .value = 1}, affine{.x = at(1), .y = at(0), .value = 2},
+       affine{.x = at(0), .factor = 2});
+  std::int64_t x = 0;
+  for (int i = 1; i <= 5; ++i) {
+    ASSERT_TRUE(run());
+    x = (3 * x + 1 + 2) * 2;
+    EXPECT_EQ(numbers_[0], x);
+    EXPECT_EQ(numbers_[1], 2 * i);
+    EXPECT_EQ(reply(2), x);
+    EXPECT_NE(rows_[1].ticket, 0U);
+    EXPECT_EQ(rows_[1].reply_bytes, sizeof(std::int64_t));
+    EXPECT_EQ(calls, i == 1 ? 3 : 6);
+    EXPECT_EQ(device_.launches.load(), i < 2 ? 0 : i - 1);
+  }
+  EXPECT_EQ(device_.recordings.load(), 1);
+  const auto info = graph_->info();
+  ASSERT_EQ(info.segments.size(), 1U);
+  EXPECT_TRUE(info.segments[0].is_recorded);
+  EXPECT_EQ(info.runs, 5);
+  EXPECT_EQ(info.launches, 4);
+  EXPECT_EQ(info.operations, 3);
+  EXPECT_EQ(info.why, "");
+}
+
+TEST_F(GraphRecordings, CallsWhatIsOnNoListBetweenSegments) {
+  unlisted u;
+  u.x = at(0);
+  u.factor = 2;
+  make(affine{.x = at(0), .value = 1}, affine{.x = at(0), .value = 2}, u,
+       affine{.x = at(0), .factor = 5}, affine{.x = at(0), .value = 4}, u,
+       affine{.x = at(0), .value = 9});
+  std::int64_t x = 0;
+  for (int i = 0; i < 4; ++i) {
+    ASSERT_TRUE(run());
+    x = (((x + 3) * 2) * 5 + 4) * 2 + 9;
+    ASSERT_EQ(numbers_[0], x) << i;
+  }
+  EXPECT_EQ(device_.recordings.load(), 2);
+  EXPECT_EQ(device_.launches.load(), 6);
+  const auto info = graph_->info();
+  ASSERT_EQ(info.segments.size(), 5U);
+  EXPECT_EQ(info.segments[1].why, "it is not on its library's list");
+  EXPECT_EQ(info.segments[3].first, 5);
+  EXPECT_EQ(info.segments[4].why, "it is alone");
+}
+
+TEST_F(GraphRecordings, LeavesARequestOutWhoseRecordingFailed) {
+  for (const std::int64_t what : {spoils, refuses}) {
+    SCOPED_TRACE(what);
+    numbers_.assign(4, 0);
+    const int twins = device_.twins.load();
+    make(affine{.x = at(0), .value = 1}, affine{.x = at(0), .value = 2},
+         affine{.x = at(0), .value = what}, affine{.x = at(0), .value = 3},
+         affine{.x = at(0), .value = 4});
+    for (int i = 1; i <= 5; ++i) {
+      ASSERT_TRUE(run());
+      ASSERT_EQ(numbers_[0], i * (10 + what)) << i;
+    }
+    EXPECT_EQ(device_.twins.load(), twins + (twins == 0 ? 2 : 1)) << "the old one is suspect";
+    const auto info = graph_->info();
+    ASSERT_EQ(info.segments.size(), 3U);
+    EXPECT_TRUE(info.segments[0].is_recorded);
+    EXPECT_EQ(info.segments[1].why.find("recording it failed"), 0U) << info.segments[1].why;
+    EXPECT_TRUE(info.segments[2].is_recorded);
+    EXPECT_GT(info.launches, 0);
+  }
+}
+
+TEST_F(GraphRecordings, GivesUpWhatCannotBeInstantiated) {
+  device_.fails_to_end_recording = true;
+  make(affine{.x = at(0), .value = 1}, affine{.x = at(0), .value = 2});
+  run_times(10);
+  EXPECT_EQ(numbers_[0], 30);
+  EXPECT_EQ(graph_->info().why, "the recording is void");
+  EXPECT_EQ(device_.launches.load(), 0);
+  device_.records = false;
+  make(affine{.x = at(1), .value = 1}, affine{.x = at(1), .value = 2});
+  run_times(3);
+  EXPECT_EQ(numbers_[1], 9);
+  EXPECT_NE(graph_->info().why, "");
+}
+
+TEST_F(GraphRecordings, KeepsTheRoomThatItWasRecordedWith) {
+  make(affine{.x = at(0), .value = 1, .workspace = 64}, affine{.x = at(0), .factor = 2});
+  run_times(3);
+  const auto first = graph_;
+  make(affine{.x = at(1), .value = 1, .workspace = 1 << 20}, affine{.x = at(1), .factor = 2});
+  run_times(3);
+  graph_ = first;
+  run_times(1);
+  EXPECT_EQ(numbers_[0], 30);
+}
+
+TEST_F(GraphRecordings, KeepsObjectsThatACacheDrops) {
+  cached = std::make_shared<int>(1);
+  const std::weak_ptr<int> watched = cached;
+  make(affine{.x = at(0), .value = 1}, affine{.x = at(0), .factor = 2});
+  run_times(2);
+  cached.reset();
+  EXPECT_FALSE(watched.expired());
+  run_times(1);
+  graph_->note_unmapped(1);
+  EXPECT_TRUE(watched.expired());
+}
+
+TEST_F(GraphRecordings, RecordsAnewAfterMemoryWasUnmapped) {
+  make(affine{.x = at(0), .value = 1}, affine{.x = at(0), .factor = 2});
+  run_times(3);
+  graph_->note_unmapped(1);
+  run_times(2);
+  EXPECT_EQ(device_.recordings.load(), 2);
+  EXPECT_EQ(numbers_[0], 62);
+}
+
+TEST_F(GraphRecordings, RecordsNoCallThatMayChange) {
+  make(affine{.x = at(0), .value = settles}, affine{.x = at(0), .value = 1});
+  run_times(2);
+  EXPECT_EQ(device_.recordings.load(), 0);
+  run_times(2);
+  EXPECT_EQ(device_.recordings.load(), 1);
+}
+
+TEST_F(GraphRecordings, AsksALibraryForEachRequest) {
+  make(affine{.x = at(0), .value = 1}, affine{.x = at(0), .value = 2},
+       affine{.x = at(0), .factor = 7}, affine{.x = at(0), .value = 3},
+       affine{.x = at(0), .value = 4});
+  std::int64_t x = 0;
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_TRUE(run());
+    x = (x + 3) * 7 + 7;
+    ASSERT_EQ(numbers_[0], x);
+  }
+  const auto info = graph_->info();
+  ASSERT_EQ(info.segments.size(), 3U);
+  EXPECT_EQ(info.segments[1].why, "its library cannot record it with these fields");
+  EXPECT_EQ(info.recordings, 2);
+}
+
+TEST_F(GraphRecordings, ChangesNoRecordingThatRuns) {
+  make(affine{.x = at(0), .value = stands}, affine{.x = at(0), .value = 1});
+  std::deque<std::vector<std::int64_t>> others(10, std::vector<std::int64_t>(4));
+  std::deque<std::vector<wire::reply_slot>> rows(10, std::vector<wire::reply_slot>(8));
+  run_times(1);
+  go_on = false;
+  for (std::size_t i = 0; i < others.size(); ++i)
+    ASSERT_TRUE(run_on(others[i], rows[i], false));
+  EXPECT_EQ(device_.recordings.load(), 8) << "all variants run, so the others were called";
+  EXPECT_EQ(graph_->info().variants, 8);
+  go_on = true;
+  ASSERT_TRUE(lane_->finish());
+  ASSERT_TRUE(run_on(others[9], rows[9]));
+  EXPECT_EQ(device_.changed_recordings.load(), 1);
+  for (std::size_t i = 0; i < others.size(); ++i)
+    EXPECT_EQ(others[i][0], (i == 9 ? 2 : 1) * (stands + 1));
+}
+
+TEST_F(GraphRecordings, GivesUpWhenTensorsChangeAtEveryRun) {
+  make(affine{.x = at(0), .value = 1}, affine{.x = at(0), .factor = 2});
+  std::deque<std::vector<std::int64_t>> others(80, std::vector<std::int64_t>(4));
+  for (auto& one : others) {
+    ASSERT_TRUE(run_on(one, rows_));
+    ASSERT_EQ(one[0], 2);
+  }
+  EXPECT_EQ(graph_->info().why, "its tensors or values change at every run");
+  EXPECT_EQ(graph_->info().variants, 0);
+}
+
+TEST_F(GraphRecordings, AnswersAsCallsDoForRandomGraphs) {
+  std::mt19937 random(7);
+  for (int round = 0; round < 40; ++round) {
+    numbers_.assign(6, 1);
+    rows_.assign(64, {});
+    graph::definition d;
+    d.bodies.resize(1);
+    std::vector<affine> requests;
+    const std::size_t count = 1 + random() % 60;
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto below = [&](int n) {
+        return static_cast<std::int64_t>(random() % static_cast<unsigned>(n));
+      };
+      affine one{.x = at(random() % 6), .factor = 1 + below(3) / 2, .value = below(100)};
+      if (random() % 3 == 0) one.y = at(random() % 6);
+      if (!one.y.null() && one.y.address() == one.x.address()) one.y = {};
+      one.workspace = below(4) == 0 ? 8 << below(10) : 0;
+      if (random() % 8 == 0) {
+        unlisted other;
+        static_cast<affine&>(other) = one;
+        other.y = {};
+        add(d, other);
+        one.y = {};
+      } else {
+        add(d, one);
+      }
+      requests.push_back(one);
+    }
+    make_of(std::move(d));
+    std::vector<std::int64_t> expected = numbers_;
+    for (int i = 0; i < 4; ++i) {
+      ASSERT_TRUE(run());
+      for (std::size_t k = 0; k < count; ++k) {
+        const affine& r = requests[k];
+        auto& x = expected[static_cast<std::size_t>(r.x.data<std::int64_t>() - numbers_.data())];
+        x = x * r.factor + r.value;
+        ASSERT_EQ(reply(k), x) << round << ' ' << i << ' ' << k;
+        if (r.y.null()) continue;
+        auto& y = expected[static_cast<std::size_t>(r.y.data<std::int64_t>() - numbers_.data())];
+        y = y * r.factor + r.value;
+      }
+      ASSERT_EQ(numbers_, expected) << round << ' ' << i;
+    }
+  }
+  EXPECT_GT(device_.launches.load(), 100);
+}
+
+}  // namespace
+}  // namespace troupe::testing_worker
