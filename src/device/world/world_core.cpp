@@ -308,8 +308,9 @@ void world_core::part_has_ended(std::uint64_t number, std::size_t rank, const er
 // Every earlier operation has ended on all ranks.
 void world_core::drop(std::uint64_t number) noexcept {
   wire::world_page& words = page();
-  if (words.dropped.load(std::memory_order_relaxed) >= number) return;
-  words.dropped.store(number, std::memory_order_release);
+  if (words.dropped[0].operation.load(std::memory_order_relaxed) >= number) return;
+  for (wire::world_page::drop_word& word : words.dropped)
+    word.operation.store(number, std::memory_order_release);
   for (std::size_t rank = 0; rank < devices_.size(); ++rank)
     wire::ring(words.bells[rank]);
 }
