@@ -260,12 +260,10 @@ function line_of(e) {
   when.dateTime = at.toISOString();
   first.append(when, make("span", "", `device ${e.device} ${e.text}`));
   const more = make("div", "all");
-  if (e.why) first.append(make("span", "why", e.why.message || e.why.text || e.why.code));
-  for (const [what, value] of Object.entries(e.why ?? {})) {
-    if (value === "" || value === null || value === 0 || value === -1) continue;
-    more.append(make("span", "quiet", what === "request" ? "culprit, or the request concerned" : what),
-      make("pre", "", typeof value === "object" ? JSON.stringify(value, null, 1) : String(value)));
-  }
+  const { request, message, text, code } = e.why ?? {};
+  if (e.why) first.append(make("span", "why", [request, message || code].filter(Boolean).join(": ")));
+  if (request) more.append(make("span", "quiet", e.kind === "lost" ? "culprit" : "request"), make("pre", "", request));
+  if (e.why) more.append(make("span", "quiet", "error"), make("pre", "", text || message));
   const worker = e.pid ? `, worker ${e.pid}` : "";
   more.append(make("span", "quiet", `${e.kind}, event ${e.number}, generation ${e.generation}${worker}, ${at.toISOString()}`));
   if (e.kind === "lost") {
