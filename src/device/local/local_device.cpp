@@ -210,8 +210,9 @@ result<void> local_device::build(chosen_backend backend, supervisor_environment&
   auto event = os::create_event();
   if (!event) return std::move(event).error();
   auto wakes = std::make_shared<os::unique_fd>(*std::move(event));
-  completions_ = reactor::create(requests_, wakes, device_memory_, host_memory_, config_.quarantine,
-                                 recorder_);
+  completions_ =
+      reactor::create(requests_, wakes, device_memory_, host_memory_, config_.quarantine);
+  completions_->outcomes().record_to(recorder_);
   if (metrics_.sample > 0) {
     for (std::uint32_t slot = 0; slot < requests_->capacity(); ++slot)
       completions_->at(static_cast<std::uint16_t>(slot)).until_sample = 1 + slot % metrics_.sample;
@@ -343,19 +344,19 @@ device_statistics local_device::statistics() const {
   const auto& totals = completions_->totals();
   // In a forked process, the thread that held the lock at the fork does not exist.
   const std::uint64_t refused = completions_->is_copy() ? 0 : completions_->outcomes().refused();
-  return statistics_of(totals.answered.load(std::memory_order_acquire),
-                       totals.failed.load(std::memory_order_acquire) + refused, refused);
+  return statistics_of({.done = totals.answered.load(std::memory_order_acquire),
+                        .failed = totals.failed.load(std::memory_order_acquire) + refused,
+                        .refused = refused});
 }
 
 // Call it with the requests that had ended at an earlier moment: more may have been sent since.
-device_statistics local_device::statistics_of(std::uint64_t answered, std::uint64_t failed,
-                                              std::uint64_t refused) const {
+device_statistics local_device::statistics_of(const outcome_counts::reading& ended) const {
   device_statistics s;
-  s.answered = answered;
-  s.failed = failed;
+  s.answered = ended.done;
+  s.failed = ended.failed;
   s.replayed = supervisor_->replayed();
-  s.sent = requests_->next_ticket() + refused;
-  s.in_flight = s.sent - (answered + failed);
+  s.sent = requests_->next_ticket() + ended.refused;
+  s.in_flight = s.sent - (s.answered + s.failed);
   const pool_statistics memory = device_memory_->statistics();
   s.memory_used_bytes = memory.used_bytes;
   s.memory_peak_bytes = memory.peak_bytes;
@@ -375,10 +376,10 @@ device_telemetry local_device::telemetry() const {
     return now;
   }
   outcome_counts::reading ended = completions_->outcomes().read();
-  now.statistics = statistics_of(ended.done, ended.failed, ended.refused);
+  now.statistics = statistics_of(ended);
   now.operations = std::move(ended.operations);
   now.sample = metrics_.sample;
-  now.tags = completions_->tags().read();
+  now.tags = std::move(ended.tags);
   now.quarantine = quarantine();
   now.mailbox_capacity = requests_->capacity();
   now.mailbox_bytes = requests_->heap_bytes();
