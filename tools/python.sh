@@ -28,13 +28,9 @@ prepare_python() {
 build_python() {
   local folder
   folder=$(folder_of "$1")
+  configure "$1" -DTROUPE_PYTHON=ON -DPython_EXECUTABLE="$(python_of)"
   step="building the Python package in preset $1"
   say "$step"
-  (cd "$root" && cmake --preset "$1" -DTROUPE_PYTHON=ON -DPython_EXECUTABLE="$(python_of)" \
-    >"$folder/configure.log" 2>&1) || {
-    cat "$folder/configure.log"
-    return 1
-  }
   cmake --build "$folder" --parallel "$jobs" --target troupe_python troupe_installed \
     image_cpu
   link_python_files "$folder"

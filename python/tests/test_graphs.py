@@ -23,7 +23,7 @@ def decrease(gpu, x):
     gpu.map(lambda v: v - 1, x, out=x)
 
 
-def test_a_graph_gives_what_the_same_requests_give(gpu, arrays):
+def test_a_graph_gives_what_the_same_requests_give(gpu, on_gpu, arrays):
     x, w, v = map(gpu.tensor, arrays)
     expected = gpu.blas.gemm(a=gpu.blas.gemm(a=x, b=w), b=v).numpy()
     sent = gpu.statistics.sent
@@ -37,6 +37,8 @@ def test_a_graph_gives_what_the_same_requests_give(gpu, arrays):
         gpu.run(graph).result()
     assert gpu.statistics.sent == sent + 3
     np.testing.assert_array_equal(y.numpy(), expected)
+    how = graph.info(gpu)
+    assert how["runs"] == 3 and bool(how["launches"]) == on_gpu
     assert "n0 -> n1 [label=RAW]" in graph.dot() and '"kind": "RAW"' in graph.json()
 
 

@@ -2269,6 +2269,17 @@ class Fft(Library):
         """Transforms real numbers along the last `rank` dimensions, forward."""
 
 class Graph(Library):
+    def info(
+        self,
+        *,
+        label: str = ...,
+        digest: Sequence[int] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+        tag: int = ...,
+    ) -> Future[Any]:
+        """Tells how the worker runs a graph on this lane."""
     def run(
         self,
         definition: TensorLike,

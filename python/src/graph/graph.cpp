@@ -123,6 +123,30 @@ nb::object run(nb::handle device, py_graph& g, const nb::dict& tensors,
   return nb::cast(std::move(coming));
 }
 
+nb::dict info(py_graph& g, nb::handle device) {
+  const request_graph& what = g.graph();
+  troupe::device& on = handle_of(device)->in_order();
+  const auto how = value_of(without_gil([&] { return what.info(on).get_result(); }));
+  nb::list segments;
+  for (const graph::segment& one : how.segments) {
+    nb::dict s;
+    s["first"] = one.first;
+    s["requests"] = one.requests;
+    s["is_recorded"] = one.is_recorded;
+    s["why"] = one.why;
+    segments.append(std::move(s));
+  }
+  nb::dict all;
+  all["segments"] = std::move(segments);
+  all["runs"] = how.runs;
+  all["recordings"] = how.recordings;
+  all["launches"] = how.launches;
+  all["variants"] = how.variants;
+  all["operations"] = how.operations;
+  all["why"] = how.why;
+  return all;
+}
+
 void add_bodies(nb::class_<py_graph>& c) {
   c.def("_begin_repeat",
         [](py_graph& g, nb::handle condition, std::int64_t at_most) {
@@ -190,6 +214,9 @@ void add_graph(nb::module_& m) {
           "Its requests and what orders them, for Graphviz.")
       .def(
           "json", [](py_graph& g) { return g.graph().json(); }, "The same as JSON.")
+      .def("info", &info, nb::arg("device"),
+           "How the worker of a device runs it: what is recorded on a GPU, what is not and why.\n"
+           "Waits for the runs before.")
       .def("__repr__", [](py_graph& g) { return "<troupe.Graph " + g.name() + ">"; });
   m.def("_record", [](nb::handle device, std::string name) {
     return new py_graph(handle_of(device), std::move(name));
