@@ -21,7 +21,7 @@ struct pencil_memory {
   T* vr = nullptr;
   std::complex<real_t<T>>* alpha = nullptr;
   T* beta = nullptr;
-  real_t<T>* reals = nullptr;  // of a complex routine workspace; of a real one alpha's parts
+  real_t<T>* reals = nullptr;  // alpha's real parts, or workspace of a complex routine
   real_t<T>* imaginary = nullptr;
   T* work = nullptr;
 };
