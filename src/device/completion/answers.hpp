@@ -103,7 +103,7 @@ class answers {
   std::size_t freed_count_ = 0;
   std::uint64_t skipped_reruns_ = 0;
   ended_times times_;
-  std::uint64_t generation_ = 0;  // of the worker in service
+  std::uint64_t generation_ = 0;  // the worker in service has it
   counts counts_;
   outcome_counts outcomes_;
   complete_error complete_error_;

@@ -38,7 +38,7 @@ class outcome_counts {
   /// The times of a request that has ended well, and how long it took from sending to the answer.
   void note_times(const request_type& type, std::chrono::nanoseconds duration,
                   const request_times& times) noexcept;
-  /// Where requests that end are recorded, too; null for none. Set before any is sent.
+  /// Records requests that end, too; null for none. Set before any is sent.
   void record_to(std::shared_ptr<flight_recorder> recorder) { recorder_ = std::move(recorder); }
   [[nodiscard]] flight_recorder* recorder() const noexcept { return recorder_.get(); }
   [[nodiscard]] tag_times& tags() noexcept { return tags_; }

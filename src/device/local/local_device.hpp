@@ -49,18 +49,15 @@ class local_device final : public device_endpoint, public peer_memory {
                             const request_options& options, completion&& done, manner how) override;
   [[nodiscard]] std::optional<error> refusal_of(const request_type& type) const override;
   void open(std::uint16_t slot) noexcept override { requests_->open(slot); }
-  /// The first phase of sending the part of a request for several devices: everything that can
-  /// refuse it. It is prepared on all of them before it is published on any. `number` is that of
-  /// the request in its world. Its lane is `wire::world_lane`, and it has no run limit: its peers
-  /// may be late.
-  ///
+  /// The first phase of sending a part of a request for several devices: all that can refuse it. It
+  /// is prepared on all of them before it is published on any. Its lane is `wire::world_lane`, and
+  /// it has no run limit: its peers may be late. `number` is that of the request in its world.
   /// Precondition: the request is valid. Until it is published or dropped, freezes and thaws of
-  /// this device wait. So a sender that has prepared it must not wait for another device: use
-  /// `if_full::refuse`, and drop all to try again.
+  /// this device wait, so its sender must not wait for another device: it drops all to try again.
   [[nodiscard]] result<prepared_request> prepare_part(const request_type& type, const void* request,
                                                       std::uint64_t number);
-  /// The second phase: the request gets its place in the order. Cannot fail. `awaited`: a thread
-  /// waits for the whole request.
+  /// The second phase: its place in the order. Cannot fail. `awaited`: a thread waits for all
+  /// parts.
   sent_request publish(prepared_request&& made, completion&& done, bool awaited = true) noexcept;
   [[nodiscard]] future<bool> cancel(sent_request one) override;
   [[nodiscard]] bool would_wait() noexcept override;
@@ -106,8 +103,7 @@ class local_device final : public device_endpoint, public peer_memory {
   void reach_words(const any_tensor& of);
   /// How far the worker has come with the part of an operation.
   [[nodiscard]] world_operation::progress progress_of(sent_request one);
-  /// Ends the worker if it runs this request, which then fails with this error and does not run
-  /// again.
+  /// Ends the worker if it runs this request, which then fails with this error for good.
   void end_running(sent_request one, error why) {
     supervisor_->end_running(one.slot, one.ticket, std::move(why));
   }
@@ -149,7 +145,6 @@ class local_device final : public device_endpoint, public peer_memory {
   [[nodiscard]] const device_config& config() const noexcept { return config_; }
 
   // For its owner and for tests.
-
   /// Sets the counter of its end. Once, before the device is shared.
   void set_ends(std::shared_ptr<ending_devices> ends) { ends_ = std::move(ends); }
   /// The devices of its system, until that has shut down. Set once, before the device is shared.
@@ -240,8 +235,7 @@ class local_device final : public device_endpoint, public peer_memory {
   device_lanes lanes_;
   std::mutex meeting_mutex_;        // held while a peer is added; before the next one
   mutable std::mutex peers_mutex_;  // guards the next one, whose elements stay; a leaf
-  // By pool number, from `first_peer_pool` on. Their workers' descriptors stay open.
-  std::vector<known_peer> peers_;
+  std::vector<known_peer> peers_;   // by pool number, from `first_peer_pool` on
 
   // Last: its thread uses everything above and ends first.
   std::unique_ptr<supervisor> supervisor_;
