@@ -20,7 +20,7 @@
 namespace troupe::wire {
 
 /// Raised with every change of anything in this folder.
-inline constexpr std::uint32_t protocol_version = 21;
+inline constexpr std::uint32_t protocol_version = 22;
 inline constexpr std::uint64_t magic = 0x54'52'4f'55'50'45'30'31u;  // "TROUPE01"
 
 inline constexpr int max_lanes = 32;
@@ -149,6 +149,9 @@ struct mailbox_header {
   alignas(cache_line) std::atomic<std::uint32_t> waits{0};
   /// 1 if workers must write `request_stamps`. Written before the first worker starts.
   std::uint32_t traced = 0;
+  /// A bit for each lane that has run a graph: standbys prepare to record there. Set by the
+  /// program, which then rings all workers.
+  std::atomic<std::uint32_t> graph_lanes{0};
   alignas(cache_line) activation active;
   /// The address ranges of peers, by pool number from `first_peer_pool` on. The program adds a
   /// range (release) before it publishes a request that names the pool, and never changes one. So

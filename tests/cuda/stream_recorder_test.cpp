@@ -36,97 +36,105 @@ CUresult done(std::string call) {
   return CUDA_SUCCESS;
 }
 
+void add_streams(driver& d) {
+  d.cuStreamCreateWithPriority = [](CUstream* made, unsigned, int) {
+    *made = handle<CUstream>(1);
+    return CUDA_SUCCESS;
+  };
+  d.cuStreamDestroy = [](CUstream) { return CUDA_SUCCESS; };
+  d.cuEventCreate = [](CUevent* made, unsigned) {
+    *made = handle<CUevent>(1);
+    return CUDA_SUCCESS;
+  };
+  d.cuEventDestroy = [](CUevent) { return CUDA_SUCCESS; };
+  d.cuEventRecord = [](CUevent, CUstream) { return CUDA_SUCCESS; };
+  d.cuEventQuery = [](CUevent) { return fake.still_runs ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS; };
+  d.cuEventSynchronize = [](CUevent) { return done("wait"); };
+  d.cuCtxGetCurrent = [](CUcontext*) { return CUDA_SUCCESS; };
+  d.cuCtxSetCurrent = [](CUcontext) { return CUDA_SUCCESS; };
+  d.cuMemAlloc = [](CUdeviceptr* made, std::size_t bytes) {
+    if (fake.is_capturing && fake.mode != CU_STREAM_CAPTURE_MODE_RELAXED) {
+      return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    }
+    static CUdeviceptr next = 0;
+    fake.memory.insert(*made = next += 1 << 20);
+    return done("allocate " + std::to_string(bytes));
+  };
+  d.cuMemFree = [](CUdeviceptr one) {
+    fake.memory.erase(one);
+    return CUDA_SUCCESS;
+  };
+  d.cuMemsetD8Async = [](CUdeviceptr, unsigned char, std::size_t, CUstream) {
+    fake.nodes.push_back(CU_GRAPH_NODE_TYPE_MEMSET);
+    return CUDA_SUCCESS;
+  };
+  d.cuThreadExchangeStreamCaptureMode = [](CUstreamCaptureMode* mode) {
+    std::swap(*mode, fake.mode);
+    return CUDA_SUCCESS;
+  };
+  d.cuStreamBeginCapture = [](CUstream, CUstreamCaptureMode mode) {
+    fake.is_capturing = true;
+    fake.mode = mode;
+    fake.nodes.clear();
+    return CUDA_SUCCESS;
+  };
+  d.cuStreamGetCaptureInfo = [](CUstream, CUstreamCaptureStatus* status, cuuint64_t*, CUgraph*,
+                                const CUgraphNode** last, const CUgraphEdgeData**,
+                                std::size_t* count) {
+    static CUgraphNode node;
+    node = handle<CUgraphNode>(fake.nodes.size());
+    *status = fake.is_invalidated ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
+                                  : CU_STREAM_CAPTURE_STATUS_ACTIVE;
+    *last = &node;
+    *count = fake.nodes.empty() ? 0 : 1;
+    return CUDA_SUCCESS;
+  };
+}
+
+void add_graphs(driver& d) {
+  d.cuGraphNodeGetType = [](CUgraphNode node, CUgraphNodeType* type) {
+    *type = fake.nodes.at(place_of(node));
+    return done("look at " + std::to_string(place_of(node)));
+  };
+  d.cuGraphNodeGetDependencies = [](CUgraphNode node, CUgraphNode* before, CUgraphEdgeData*,
+                                    std::size_t* count) {
+    *count = place_of(node) == 0 ? 0 : 1;
+    if (before != nullptr) *before = handle<CUgraphNode>(place_of(node));
+    return CUDA_SUCCESS;
+  };
+  d.cuGraphMemcpyNodeGetParams = [](CUgraphNode, CUDA_MEMCPY3D* copy) {
+    copy->srcMemoryType = CU_MEMORYTYPE_HOST;
+    copy->srcHost = fake.copied;
+    copy->dstMemoryType = CU_MEMORYTYPE_DEVICE;
+    return CUDA_SUCCESS;
+  };
+  d.cuPointerGetAttribute = [](void*, CUpointer_attribute, CUdeviceptr at) {
+    return at == reinterpret_cast<CUdeviceptr>(fake.registered) ? CUDA_SUCCESS
+                                                                : CUDA_ERROR_INVALID_VALUE;
+  };
+  d.cuStreamEndCapture = [](CUstream, CUgraph* made) {
+    fake.is_capturing = false;
+    *made = handle<CUgraph>(1);
+    return fake.is_invalidated ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : CUDA_SUCCESS;
+  };
+  d.cuGraphDestroy = [](CUgraph) { return CUDA_SUCCESS; };
+  d.cuGraphInstantiateWithFlags = [](CUgraphExec* made, CUgraph, unsigned long long) {
+    *made = handle<CUgraphExec>(1);
+    return done("instantiate");
+  };
+  d.cuGraphExecUpdate = [](CUgraphExec, CUgraph, CUgraphExecUpdateResultInfo*) {
+    (void)done("update");
+    return fake.can_be_updated ? CUDA_SUCCESS : CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
+  };
+  d.cuGraphExecDestroy = [](CUgraphExec) { return done("end"); };
+  d.cuGraphLaunch = [](CUgraphExec, CUstream) { return done("launch"); };
+}
+
 const driver& recording_driver() {
   static const driver all = [] {
     driver d;
-    d.cuStreamCreateWithPriority = [](CUstream* made, unsigned, int) {
-      *made = handle<CUstream>(1);
-      return CUDA_SUCCESS;
-    };
-    d.cuStreamDestroy = [](CUstream) { return CUDA_SUCCESS; };
-    d.cuEventCreate = [](CUevent* made, unsigned) {
-      *made = handle<CUevent>(1);
-      return CUDA_SUCCESS;
-    };
-    d.cuEventDestroy = [](CUevent) { return CUDA_SUCCESS; };
-    d.cuEventRecord = [](CUevent, CUstream) { return CUDA_SUCCESS; };
-    d.cuEventQuery = [](CUevent) { return fake.still_runs ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS; };
-    d.cuEventSynchronize = [](CUevent) { return done("wait"); };
-    d.cuCtxGetCurrent = [](CUcontext*) { return CUDA_SUCCESS; };
-    d.cuCtxSetCurrent = [](CUcontext) { return CUDA_SUCCESS; };
-    d.cuMemAlloc = [](CUdeviceptr* made, std::size_t bytes) {
-      if (fake.is_capturing && fake.mode != CU_STREAM_CAPTURE_MODE_RELAXED) {
-        return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-      }
-      static CUdeviceptr next = 0;
-      fake.memory.insert(*made = next += 1 << 20);
-      return done("allocate " + std::to_string(bytes));
-    };
-    d.cuMemFree = [](CUdeviceptr one) {
-      fake.memory.erase(one);
-      return CUDA_SUCCESS;
-    };
-    d.cuMemsetD8Async = [](CUdeviceptr, unsigned char, std::size_t, CUstream) {
-      fake.nodes.push_back(CU_GRAPH_NODE_TYPE_MEMSET);
-      return CUDA_SUCCESS;
-    };
-    d.cuThreadExchangeStreamCaptureMode = [](CUstreamCaptureMode* mode) {
-      std::swap(*mode, fake.mode);
-      return CUDA_SUCCESS;
-    };
-    d.cuStreamBeginCapture = [](CUstream, CUstreamCaptureMode mode) {
-      fake.is_capturing = true;
-      fake.mode = mode;
-      fake.nodes.clear();
-      return CUDA_SUCCESS;
-    };
-    d.cuStreamGetCaptureInfo = [](CUstream, CUstreamCaptureStatus* status, cuuint64_t*, CUgraph*,
-                                  const CUgraphNode** last, const CUgraphEdgeData**,
-                                  std::size_t* count) {
-      static CUgraphNode node;
-      node = handle<CUgraphNode>(fake.nodes.size());
-      *status = fake.is_invalidated ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
-                                    : CU_STREAM_CAPTURE_STATUS_ACTIVE;
-      *last = &node;
-      *count = fake.nodes.empty() ? 0 : 1;
-      return CUDA_SUCCESS;
-    };
-    d.cuGraphNodeGetType = [](CUgraphNode node, CUgraphNodeType* type) {
-      *type = fake.nodes.at(place_of(node));
-      return done("look at " + std::to_string(place_of(node)));
-    };
-    d.cuGraphNodeGetDependencies = [](CUgraphNode node, CUgraphNode* before, CUgraphEdgeData*,
-                                      std::size_t* count) {
-      *count = place_of(node) == 0 ? 0 : 1;
-      if (before != nullptr) *before = handle<CUgraphNode>(place_of(node));
-      return CUDA_SUCCESS;
-    };
-    d.cuGraphMemcpyNodeGetParams = [](CUgraphNode, CUDA_MEMCPY3D* copy) {
-      copy->srcMemoryType = CU_MEMORYTYPE_HOST;
-      copy->srcHost = fake.copied;
-      copy->dstMemoryType = CU_MEMORYTYPE_DEVICE;
-      return CUDA_SUCCESS;
-    };
-    d.cuPointerGetAttribute = [](void*, CUpointer_attribute, CUdeviceptr at) {
-      return at == reinterpret_cast<CUdeviceptr>(fake.registered) ? CUDA_SUCCESS
-                                                                  : CUDA_ERROR_INVALID_VALUE;
-    };
-    d.cuStreamEndCapture = [](CUstream, CUgraph* made) {
-      fake.is_capturing = false;
-      *made = handle<CUgraph>(1);
-      return fake.is_invalidated ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : CUDA_SUCCESS;
-    };
-    d.cuGraphDestroy = [](CUgraph) { return CUDA_SUCCESS; };
-    d.cuGraphInstantiateWithFlags = [](CUgraphExec* made, CUgraph, unsigned long long) {
-      *made = handle<CUgraphExec>(1);
-      return done("instantiate");
-    };
-    d.cuGraphExecUpdate = [](CUgraphExec, CUgraph, CUgraphExecUpdateResultInfo*) {
-      (void)done("update");
-      return fake.can_be_updated ? CUDA_SUCCESS : CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
-    };
-    d.cuGraphExecDestroy = [](CUgraphExec) { return done("end"); };
-    d.cuGraphLaunch = [](CUgraphExec, CUstream) { return done("launch"); };
+    add_streams(d);
+    add_graphs(d);
     return d;
   }();
   return all;
