@@ -12,6 +12,7 @@
 #include <troupe/device/trace_file.hpp>
 #include <troupe/device/world_config.hpp>
 #include <troupe/plugin/plugin_requests.hpp>
+#include <troupe/telemetry/trace.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -129,6 +130,15 @@ void add_reports(nb::class_<py_system>& system) {
           "The counts, states and times of the devices and actors at this moment, as an object\n"
           "with fields; json() and as_dict() have all of it. Times are seconds.")
       .def(
+          "trace",
+          [](const py_system& s, double seconds) {
+            const auto last = duration_of(seconds);
+            return without_gil([&] { return trace_json(s.get().system, *last); });
+          },
+          nb::arg("seconds") = 5.0,
+          "The last seconds of all devices as JSON that Perfetto (ui.perfetto.dev) shows:\n"
+          "requests whose times were taken, failures, and events.")
+      .def(
           "topology", [](const py_system& s) { return topology_of(s.get().system); },
           "How the devices made so far reach each other's memory:\n"
           "{(reader, owner): DeviceLink}, by their numbers.");
@@ -160,12 +170,15 @@ void add_system(nb::module_& m) {
       m, "System",
       "A tree of actors, the threads that run them, and the devices.\n\n"
       "threads: in the pool of actors; 0 for one per processor. drain: seconds\n"
-      "that actors have at the end for the messages in their mailboxes.");
+      "that actors have at the end for the messages in their mailboxes. sample:\n"
+      "the times of one request in this many are taken, for snapshot() and\n"
+      "trace(); 0 takes none.");
   system
       .def(
           "__init__",
-          [](py_system* self, int threads, double drain) {
+          [](py_system* self, int threads, double drain, std::uint32_t sample) {
             system_config config;
+            config.metrics.sample = sample;
             config.log = log_to_python();
             config.threads = threads;
             config.drain = *duration_of(drain);
@@ -175,7 +188,8 @@ void add_system(nb::module_& m) {
               raise(why.error());
             }
           },
-          nb::arg("threads") = 0, nb::arg("drain") = 1.0)
+          nb::arg("threads") = 0, nb::arg("drain") = 1.0,
+          nb::arg("sample") = metrics_config{}.sample)
       .def(
           "device", &device_of, nb::arg("ordinal") = 0, nb::arg("options"),
           "The device with this number; made if there is none: on the GPU with that number if\n"

@@ -319,6 +319,20 @@ pool_statistics memory_pool::statistics() const {
           .buffers = buffers_.size() - free_ids_.size()};
 }
 
+auto memory_pool::restricted() const -> restricted_bytes {
+  restricted_bytes found;
+  if (is_copy()) return found;
+  const std::lock_guard lock(mutex_);
+  for (const detail::buffer& b : buffers_) {
+    const std::uint32_t state = b.state.load(std::memory_order_relaxed);
+    if (state == 0 || b.references.load(std::memory_order_relaxed) == 0) continue;
+    if ((state & buffer_frozen) != 0) found.frozen += b.capacity_bytes;
+    if ((state & buffer_watched) != 0 && taints_.has_undefined(b))
+      found.tainted += b.capacity_bytes;
+  }
+  return found;
+}
+
 void memory_pool::trim() {
   if (is_copy()) return;
   const std::lock_guard lock(mutex_);

@@ -123,6 +123,12 @@ class memory_pool final : public detail::buffer_owner,
   /// For messages: names the owner of this memory, when that of `wanted` was expected.
   [[nodiscard]] std::string belongs_to_another_than(const memory_pool& wanted) const;
   [[nodiscard]] pool_statistics statistics() const;
+  /// The bytes of frozen buffers, and of those of which a part is undefined; looks at all buffers.
+  struct restricted_bytes {
+    std::uint64_t frozen = 0;
+    std::uint64_t tainted = 0;
+  };
+  [[nodiscard]] restricted_bytes restricted() const;
   /// Returns unused memory to the system.
   void trim();
 

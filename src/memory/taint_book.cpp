@@ -109,6 +109,12 @@ void taint_book::define(detail::buffer& b, const footprint& where, const request
   turn(b);
 }
 
+bool taint_book::has_undefined(const detail::buffer& b) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = pages_.find(b.id);
+  return found != pages_.end() && !found->second.marks.empty();
+}
+
 taint_cause taint_book::tainted_for(const request& reader, const detail::buffer& b,
                                     std::uint64_t begin, std::uint64_t end) const {
   const std::lock_guard lock(mutex_);

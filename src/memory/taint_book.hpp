@@ -63,6 +63,8 @@ class taint_book {
   /// same pattern: nothing is known of the bytes between.
   void define(detail::buffer& b, const footprint& where, const request& by);
 
+  /// Whether any part of it is undefined for somebody.
+  [[nodiscard]] bool has_undefined(const detail::buffer& b) const;
   /// The first culprit if any byte of [begin, end) is undefined for that request, else null:
   /// content that later requests of its device have left undefined was defined before them.
   [[nodiscard]] taint_cause tainted_for(const request& reader, const detail::buffer& b,

@@ -19,6 +19,8 @@ void event_journal::record(device_event e) noexcept {
   }
   try {
     add_to_counts(e);
+    if (recorder_ && e.what == device_event::kind::lost) recorder_->keep(e);
+    if (tracer_) tracer_->on_event(e);
     if (courier_) courier_->post(e);
     if (events_.size() == capacity) events_.pop_front();
     events_.push_back(std::move(e));
@@ -76,6 +78,13 @@ void event_journal::deliver_to(std::shared_ptr<event_courier> courier) {
   courier_ = std::move(courier);
   for (const device_event& e : events_)
     courier_->post(e);
+}
+
+void event_journal::report_to(std::shared_ptr<request_tracer> tracer,
+                              std::shared_ptr<flight_recorder> recorder) {
+  const std::lock_guard lock(mutex_);
+  tracer_ = std::move(tracer);
+  recorder_ = std::move(recorder);
 }
 
 }  // namespace troupe

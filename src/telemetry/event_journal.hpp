@@ -1,6 +1,7 @@
 #pragma once
 
 #include "telemetry/event_courier.hpp"
+#include "telemetry/flight_recorder.hpp"
 
 #include <troupe/device/events.hpp>
 #include <troupe/telemetry/snapshot.hpp>
@@ -27,6 +28,9 @@ class event_journal {
   [[nodiscard]] std::vector<device_event> since(std::uint64_t number) const;
   /// Fills in the counts of all events so far.
   void count(device_telemetry& into) const;
+  /// Tells a tracer of each event from now on, and has the recorder keep what it has at a loss.
+  /// Either may be null. Once, before the first event.
+  void report_to(std::shared_ptr<request_tracer> tracer, std::shared_ptr<flight_recorder> recorder);
   /// Passes all events on from now on, beginning with those recorded so far.
   void deliver_to(std::shared_ptr<event_courier> courier);
 
@@ -42,6 +46,8 @@ class event_journal {
   std::deque<device_event> events_;
   device_telemetry counts_;  // the fields about events
   std::shared_ptr<event_courier> courier_;
+  std::shared_ptr<request_tracer> tracer_;
+  std::shared_ptr<flight_recorder> recorder_;
 };
 
 }  // namespace troupe

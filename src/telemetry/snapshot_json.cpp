@@ -204,6 +204,7 @@ std::string json_of_device(const device_telemetry& d, std::chrono::steady_clock:
       .add("health", d.health)
       .add("statistics", d.statistics)
       .add_as_is("operations", json_array(d.operations, [](const auto& o) { return json(o); }))
+      .add("sample", d.sample)
       .add_as_is("quarantine", json_array(d.quarantine, quarantined))
       .add("mailbox_capacity", d.mailbox_capacity)
       .add("mailbox_bytes", d.mailbox_bytes)

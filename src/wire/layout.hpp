@@ -40,6 +40,17 @@ enum class end_mark : std::uint8_t {
   apart,   ///< at once, with a mark before it, too, which shows when this one begins
 };
 
+/// The same for a request whose times the program wants: the worker writes `request_stamps`.
+[[nodiscard]] constexpr end_mark with_stamps(end_mark m) noexcept {
+  return static_cast<end_mark>(static_cast<std::uint8_t>(m) | 0x80u);
+}
+[[nodiscard]] constexpr bool wants_stamps(end_mark m) noexcept {
+  return (static_cast<std::uint8_t>(m) & 0x80u) != 0;
+}
+[[nodiscard]] constexpr end_mark without_stamps(end_mark m) noexcept {
+  return static_cast<end_mark>(static_cast<std::uint8_t>(m) & 0x7fu);
+}
+
 /// Reasons for a request to wait, besides its operands and its lane.
 enum class hold : std::uint8_t {
   none,
@@ -79,7 +90,7 @@ struct slot_header {
   /// Set by the program for a request that was running when a worker was lost, and may have been
   /// the cause: it runs alone.
   std::atomic<std::uint8_t> alone{0};
-  /// How the end of this request is marked.
+  /// How the end of this request is marked, and whether it gets stamps (`with_stamps`).
   end_mark mark = end_mark::own;
 };
 inline constexpr std::size_t slot_payload_bytes = slot_bytes - sizeof(slot_header);
@@ -147,8 +158,6 @@ struct mailbox_header {
   /// The program's waiters for completions: an epoch and `wait_bits`. A worker reads it after each
   /// mark; it wakes each sleeper at most once per epoch.
   alignas(cache_line) std::atomic<std::uint32_t> waits{0};
-  /// 1 if workers must write `request_stamps`. Written before the first worker starts.
-  std::uint32_t traced = 0;
   /// A bit for each lane that has run a graph: standbys prepare to record there. Set by the
   /// program, which then rings all workers.
   std::atomic<std::uint32_t> graph_lanes{0};
@@ -264,8 +273,8 @@ static_assert(sizeof(reply_slot) == slot_bytes);
 static_assert(sizeof(reply_slot::bytes) >= reply_capacity_bytes);
 
 /// The times at which the request of a slot ran, in nanoseconds, written by a worker if the program
-/// traces requests. Independent of the request's mark, so they exist also for a request without
-/// waiters.
+/// asks for them (`wants_stamps`). Independent of the request's mark, so they exist also for a
+/// request without waiters.
 struct alignas(cache_line) request_stamps {
   std::uint64_t ticket = 0;        ///< the request's
   std::int64_t called = 0;         ///< CLOCK_MONOTONIC: its executor was called

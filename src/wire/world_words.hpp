@@ -33,8 +33,12 @@ static_assert(blocks_of_part * sizeof(rank_words) <= device_staging_offset);
 /// The words of the whole world.
 struct world_page {
   /// The last operation that the program has given up. Release: a rank that sees it (acquire) may
-  /// go on without that operation.
-  alignas(64) std::atomic<std::uint64_t> dropped{0};
+  /// go on without that operation. Each block of threads has a copy in a line of its own: looks of
+  /// 32 blocks at one line of host memory come one after the other, 34 us instead of 3 (H200).
+  struct drop_word {
+    alignas(64) std::atomic<std::uint64_t> operation{0};
+  };
+  drop_word dropped[blocks_of_part]{};
   /// A rank that waits for others sleeps on `rung`. It sets `asleep`, fences, and looks at its
   /// words once more; who writes them fences and looks at `asleep`: one of the two sees the other.
   struct bell {

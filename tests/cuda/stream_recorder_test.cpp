@@ -36,7 +36,7 @@ CUresult done(std::string call) {
   return CUDA_SUCCESS;
 }
 
-void add_streams(driver& d) {
+void give_streams(driver& d) {
   d.cuStreamCreateWithPriority = [](CUstream* made, unsigned, int) {
     *made = handle<CUstream>(1);
     return CUDA_SUCCESS;
@@ -68,6 +68,9 @@ void add_streams(driver& d) {
     fake.nodes.push_back(CU_GRAPH_NODE_TYPE_MEMSET);
     return CUDA_SUCCESS;
   };
+}
+
+void give_capture(driver& d) {
   d.cuThreadExchangeStreamCaptureMode = [](CUstreamCaptureMode* mode) {
     std::swap(*mode, fake.mode);
     return CUDA_SUCCESS;
@@ -89,9 +92,14 @@ void add_streams(driver& d) {
     *count = fake.nodes.empty() ? 0 : 1;
     return CUDA_SUCCESS;
   };
+  d.cuStreamEndCapture = [](CUstream, CUgraph* made) {
+    fake.is_capturing = false;
+    *made = handle<CUgraph>(1);
+    return fake.is_invalidated ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : CUDA_SUCCESS;
+  };
 }
 
-void add_graphs(driver& d) {
+void give_graphs(driver& d) {
   d.cuGraphNodeGetType = [](CUgraphNode node, CUgraphNodeType* type) {
     *type = fake.nodes.at(place_of(node));
     return done("look at " + std::to_string(place_of(node)));
@@ -112,11 +120,6 @@ void add_graphs(driver& d) {
     return at == reinterpret_cast<CUdeviceptr>(fake.registered) ? CUDA_SUCCESS
                                                                 : CUDA_ERROR_INVALID_VALUE;
   };
-  d.cuStreamEndCapture = [](CUstream, CUgraph* made) {
-    fake.is_capturing = false;
-    *made = handle<CUgraph>(1);
-    return fake.is_invalidated ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : CUDA_SUCCESS;
-  };
   d.cuGraphDestroy = [](CUgraph) { return CUDA_SUCCESS; };
   d.cuGraphInstantiateWithFlags = [](CUgraphExec* made, CUgraph, unsigned long long) {
     *made = handle<CUgraphExec>(1);
@@ -133,8 +136,9 @@ void add_graphs(driver& d) {
 const driver& recording_driver() {
   static const driver all = [] {
     driver d;
-    add_streams(d);
-    add_graphs(d);
+    give_streams(d);
+    give_capture(d);
+    give_graphs(d);
     return d;
   }();
   return all;

@@ -194,7 +194,34 @@ TEST_P(Trace, FileHasASliceForEachRequestAndATrackForEachLane) {
   EXPECT_EQ(count(R"("ph":"X","name":"memory.fill")"), 11u) << all;
   EXPECT_EQ(count(R"("cat":"failed")"), 1u);
   EXPECT_EQ(count(R"("name":"process_name")"), 1u);
-  EXPECT_EQ(count(R"("name":"thread_name")"), 3u);
+  EXPECT_EQ(count(R"("name":"thread_name")"), 4u) << "three lanes, and the device's events";
+  EXPECT_EQ(count(R"("name":"started","cat":"event")"), 1u);
+  EXPECT_EQ(count(R"("name":"clock_sync")"), 1u);
+}
+
+TEST(TraceFile, BeginsAgainBeforeItGrowsTooLarge) {
+  const std::string path =
+      ::testing::TempDir() + "/troupe_bounded_trace_" + std::to_string(::getpid()) + ".json";
+  constexpr std::uint64_t most = 128 << 10;
+  constexpr int requests = 2'000;
+  {
+    device_config c = permissive();
+    c.tracer = trace_file::open(path, most).value();
+    troupe::system own;
+    device gpu = own.device(0, c);
+    c.tracer.reset();
+    for (int i = 0; i < requests; ++i)
+      gpu.ask(lane::marker{}).get();
+  }
+  for (const std::string& file : {path, path + ".1"}) {
+    std::stringstream text;
+    text << std::ifstream(file).rdbuf();
+    const std::string all = text.str();
+    EXPECT_GT(all.size(), 100u) << file;
+    EXPECT_LE(all.size(), most / 2) << file;
+    EXPECT_EQ(all.substr(0, 2), "[\n");
+    EXPECT_EQ(all.substr(all.size() - 3), "\n]\n");
+  }
 }
 
 TEST(TraceFile, ThatCannotBeOpenedNamesThePath) {

@@ -42,6 +42,19 @@ inline device_config small(bool standby = false) {
   return made;
 }
 
+// A GPU's memory is mapped in a program with a context of its own, which these tests have not.
+inline constexpr std::string_view no_mapping =
+    "a program without a context maps no memory of a GPU";
+[[nodiscard]] inline bool on_gpus() { return small().backend == backend_kind::cuda; }
+
+/// A device of the same backend whose workers are threads.
+inline device in_threads(system& s, std::int32_t ordinal) {
+  device_config made = small();
+  made.isolation = isolation::thread;
+  if (on_gpus()) made.gpu = gpu_choice::number(0);
+  return s.device(ordinal, made);
+}
+
 /// GPUs 0, 1 and so on, and from 0 again if there are too few.
 inline std::vector<device> devices_of(system& s, int count, const device_config& config = small()) {
   std::vector<device> all;

@@ -91,6 +91,7 @@ class WorldOfTwo : public testing::Test {
 };
 
 TEST_F(WorldOfTwo, WaitsForARankThatIsLateWithoutHoldingUpOtherRequests) {
+  if (on_gpus()) GTEST_SKIP() << no_mapping;
   auto held = devices_[1].mapped(sums_.tensors()[1], access::read).get();
   auto sum = sums_.in_place();
   await_rank_0();
@@ -104,6 +105,7 @@ TEST_F(WorldOfTwo, WaitsForARankThatIsLateWithoutHoldingUpOtherRequests) {
 }
 
 TEST_F(WorldOfTwo, RunsAPartAgainThatWaitedWhenAnotherRequestCrashed) {
+  if (on_gpus()) GTEST_SKIP() << no_mapping;
   auto held = devices_[1].mapped(sums_.tensors()[1], access::read).get();
   auto sum = sums_.in_place();
   await_rank_0();
@@ -119,6 +121,7 @@ TEST_F(WorldOfTwo, RunsAPartAgainThatWaitedWhenAnotherRequestCrashed) {
 }
 
 TEST_F(WorldOfTwo, FailsOnAllRanksIfADeviceStopsAndGoesOnAfterItsRestart) {
+  if (on_gpus()) GTEST_SKIP() << no_mapping;
   const auto x = sums_.tensors();
   const auto y = w_.tensors<std::uint64_t>({1000}).value();
   auto held = devices_[1].mapped(y[1], access::read).get();

@@ -56,6 +56,7 @@ class WorldLimits : public testing::Test {
 };
 
 TEST_F(WorldLimits, DeadlinesAnswerTheCallerAndWithdrawNothing) {
+  if (on_gpus()) GTEST_SKIP() << no_mapping;
   auto held = devices_[2].mapped(y_[2], access::read).get();
   const auto late = sum({.deadline = 20ms}).get_result();
   ASSERT_FALSE(late);
@@ -87,6 +88,7 @@ TEST_F(WorldLimits, AnOperationWithoutElementsWaitsForAllRanks) {
 }
 
 TEST_F(WorldLimits, AHangOfOneTwoOrAllRanksFailsOneOperation) {
+  if (on_gpus()) GTEST_SKIP() << no_mapping;
   for (std::size_t stopped = 1; stopped <= 3; ++stopped) {
     const auto generation = devices_[2].generation();
     auto held = devices_[2].mapped(y_[2], access::read).get();

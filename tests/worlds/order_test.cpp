@@ -74,6 +74,7 @@ TEST(WorldOrder, AContinuationRunsWithoutAWaitingThread) {
 }
 
 TEST(WorldOrder, AForkedProcessIsRefusedAndDoesNotHarmTheWorld) {
+  if (on_gpus()) GTEST_SKIP() << no_mapping;
   system s;
   auto devices = devices_of(s, 2);
   world w = s.world(devices);

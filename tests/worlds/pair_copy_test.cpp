@@ -43,6 +43,7 @@ TEST_F(PairCopy, TakesAnyStrides) {
 
 // On both devices: earlier requests come before it, later ones wait for it.
 TEST_F(PairCopy, HasItsPlaceInTheOrderOfBothDevices) {
+  if (on_gpus()) GTEST_SKIP() << no_mapping;
   for (int i = 0; i < 30; ++i) {
     fill(from_, static_cast<float>(i));
     auto copied = devices_[static_cast<std::size_t>(i) % 2].copy(from_, to_);
@@ -104,9 +105,7 @@ TEST_F(PairCopy, FailsAsACopyDoes) {
 }
 
 TEST_F(PairCopy, GoesThroughHostMemoryIfADeviceMapsNoOther) {
-  auto in_threads = small();
-  in_threads.isolation = isolation::thread;
-  device thread = s_.device(5, in_threads);
+  device thread = in_threads(s_, 5);
   const auto there = thread.tensor<float>({300, 200}).value();
   fill(from_, 3);
   EXPECT_TRUE(devices_[0].copy(from_, there).get_result());

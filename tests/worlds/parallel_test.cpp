@@ -61,6 +61,7 @@ class Buckets : public testing::Test {
 };
 
 TEST_F(Buckets, AreAveragedOnceTheLastOfTheirGradientsHasBeenSent) {
+  if (on_gpus()) GTEST_SKIP() << no_mapping;
   for (const bool out_of_place : {false, true}) {
     auto buckets = parallel::gradient_buckets::create(w_, parameters_,
                                                       {.bytes = 1024, .out_of_place = out_of_place})

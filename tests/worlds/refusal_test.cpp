@@ -23,9 +23,7 @@ TEST(WorldRefusal, NamesWhatCannotBeAWorld) {
   system s;
   system other;
   auto devices = devices_of(s, 2);
-  auto in_threads = small();
-  in_threads.isolation = isolation::thread;
-  const device thread = s.device(5, in_threads);
+  const device thread = in_threads(s, 5);
   const auto expect = [&](std::vector<device> of, const world_config& config, errc code,
                           std::string_view words) {
     const auto why = refusal_of([&] { return s.world(of, config); });
@@ -48,6 +46,7 @@ TEST(WorldRefusal, NamesWhatCannotBeAWorld) {
 }
 
 TEST(WorldRefusal, PublishesNothingIfOneDeviceRefuses) {
+  if (on_gpus()) GTEST_SKIP() << no_mapping;
   system s;
   auto narrow = small();
   narrow.mailbox_capacity = 2;

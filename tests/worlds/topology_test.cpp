@@ -9,9 +9,7 @@ TEST(Topology, SaysHowEachDeviceReachesEachOther) {
   system s;
   EXPECT_TRUE(s.topology().devices.empty());
   const auto devices = devices_of(s, 2);
-  auto in_threads = small();
-  in_threads.isolation = isolation::thread;
-  const device thread = s.device(5, in_threads);
+  const device thread = in_threads(s, 5);
   const device_topology found = s.topology();
   EXPECT_EQ(found.devices, (std::vector<std::int32_t>{0, 1, 5}));
   ASSERT_EQ(found.pairs.size(), 6U);

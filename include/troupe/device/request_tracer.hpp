@@ -1,12 +1,18 @@
 #pragma once
 
 #include <troupe/base/error.hpp>
+#include <troupe/base/export.hpp>
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace troupe {
+
+struct device_event;
 
 /// A request as tracers see it.
 struct traced_request {
@@ -55,6 +61,24 @@ class request_tracer {
                                 const error* failure) noexcept {
     (void)failure;
   }
+  /// Something has happened to the device (`device::events`); often called by its own thread.
+  virtual void on_event(const device_event&) noexcept {}
+};
+
+/// Several tracers of one device; each hears of everything, in the order of the list.
+class TROUPE_EXPORT tracer_list final : public request_tracer {
+ public:
+  explicit tracer_list(std::vector<std::shared_ptr<request_tracer>> all) : all_(std::move(all)) {}
+
+  void before_enqueue(const traced_request& r) noexcept override;
+  void after_enqueue(const traced_request& r, const error* refused) noexcept override;
+  void before_completion(const traced_request& r) noexcept override;
+  void after_completion(const traced_request& r, const request_times& times,
+                        const error* failure) noexcept override;
+  void on_event(const device_event& e) noexcept override;
+
+ private:
+  std::vector<std::shared_ptr<request_tracer>> all_;
 };
 
 }  // namespace troupe

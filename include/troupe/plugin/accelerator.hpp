@@ -101,8 +101,13 @@ class accelerator {
   /// Changes the access rights of whole mapped pieces.
   [[nodiscard]] virtual result<void> protect(std::byte* at, std::uint64_t bytes,
                                              bool read_only) = 0;
-  /// Maps memory of another device of the same backend, at addresses that this process does not
-  /// use. `unmap_peer` unmaps it, as a whole. \errors `unsupported`, and the vendor's
+  /// Takes the address range of another device of the same backend, before any of it is mapped.
+  [[nodiscard]] virtual result<void> add_peer(std::byte* base, std::uint64_t bytes) {
+    (void)base, (void)bytes;
+    return {};
+  }
+  /// Maps memory of another device in its range. `unmap_peer` unmaps it, as a whole.
+  /// \errors `unsupported`, and the vendor's
   [[nodiscard]] virtual result<void> map_peer(std::byte* at, std::uint64_t bytes, int descriptor,
                                               bool writable) {
     (void)at, (void)bytes, (void)descriptor, (void)writable;

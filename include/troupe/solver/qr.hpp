@@ -28,10 +28,9 @@ struct TROUPE_EXPORT geqrf {
 /// Factors matrices with pivoting of columns: a · P = Q · R.
 ///
 /// At each step the column that is longest below the rows above comes next, so the diagonal of R
-/// does not grow in magnitude: where it becomes small, the columns up to there span a up to as
-/// little. a, qr and tau as in `geqrf`, for `orgqr` and `ormqr` as well. columns (i64, [batch, n])
-/// counts from 0: column j of qr was column columns[j] of a. Source: LAPACK xGEQP3, without its
-/// fixed columns.
+/// does not grow in magnitude. Once it is small, the columns up to there span a up to as little. a,
+/// qr and tau as in `geqrf`, for `orgqr` and `ormqr` as well. columns (i64, [batch, n]) counts from
+/// 0: column j of qr was column columns[j] of a. Source: LAPACK xGEQP3, without its fixed columns.
 struct TROUPE_EXPORT geqp3 {
   static constexpr std::string_view name = "solver.geqp3";
   using reply = void;

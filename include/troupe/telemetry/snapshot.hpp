@@ -75,6 +75,9 @@ struct device_telemetry {
   /// add up to `answered`, and their failures to `failed`.
   device_statistics statistics{};
   std::vector<operation_telemetry> operations{};  ///< by name
+  /// Times are those of one request in this many, drawn at random (`metrics_config::sample`); 0: of
+  /// none.
+  std::uint32_t sample = 0;
   std::vector<quarantined_request> quarantine{};
 
   std::uint32_t mailbox_capacity = 0;  ///< requests; `statistics.in_flight` of them are in use

@@ -13,16 +13,17 @@
 namespace troupe {
 
 answers::answers(mailbox& requests, std::span<record> records, lane_walk& walk, taint_watch& taints,
-                 quarantine_book& quarantine, protocol_violation& violation, bool on_device)
+                 quarantine_book& quarantine, protocol_violation& violation, bool on_device,
+                 std::shared_ptr<flight_recorder> recorder)
     : requests_(requests),
       records_(records.data()),
       walk_(walk),
       taints_(taints),
       quarantine_(quarantine),
       violation_(violation),
-      traced_(requests.traced()),
       freed_(std::make_unique<std::uint16_t[]>(records.size())),
-      times_(on_device) {}
+      times_(on_device),
+      recorder_(std::move(recorder)) {}
 
 inline void answers::note_answered(record& r, const error* failure) {
   r.now = record::stage::answered;
@@ -35,8 +36,44 @@ inline void answers::note_answered(record& r, const error* failure) {
   if (failure == nullptr) [[likely]] {
     outcomes_.note_done(*r.type);
   } else {
-    outcomes_.note_failed(*r.type, failure->code);
+    note_failed(r, failure->code);
   }
+}
+
+// The recorder has every failure, also of requests whose times are not taken.
+void answers::note_failed(const record& r, errc code) {
+  outcomes_.note_failed(*r.type, code);
+  if (!recorder_ || r.timed == record::timing::sampled) return;
+  recorder_->note({.name = r.type->name,
+                   .id = r.ticket,
+                   .tag = r.tag,
+                   .generation = generation_,
+                   .lane = r.lane,
+                   .outcome = code,
+                   .ended = std::chrono::steady_clock::now()});
+}
+
+// Before its answer runs, which may ask for the times.
+void answers::note_times(std::uint16_t slot, const error* failure) {
+  const record& r = records_[slot];
+  times_.note(walk_.segment(), requests_.capacity(), slot, r.ticket);
+  if (r.timed != record::timing::sampled) return;
+  using clock = std::chrono::steady_clock;
+  const clock::time_point sent(std::chrono::nanoseconds(r.sent_ns));
+  const request_times times = times_.of_request(sent);
+  const clock::time_point ended = clock::now();
+  if (failure == nullptr) outcomes_.note_times(*r.type, ended - sent, times);
+  tags_.note(r.tag, times.device);
+  if (!recorder_) return;
+  recorder_->note({.name = r.type->name,
+                   .id = r.ticket,
+                   .tag = r.tag,
+                   .generation = generation_,
+                   .lane = r.lane,
+                   .outcome = failure == nullptr ? errc{} : failure->code,
+                   .sent = sent,
+                   .ended = ended,
+                   .times = times});
 }
 
 inline void answers::free_slot(std::uint16_t slot) {
@@ -76,12 +113,12 @@ void answers::end(std::uint16_t slot, std::byte* reply, error* failure, slot_is 
       insist_on([&] { taints_.invalidate(slot, *failure); });
     }
     note_answered(r, failure);
+    if (r.timed != record::timing::none) [[unlikely]]
+      note_times(slot, failure);
     if (r.done) done = std::move(r.done);
   } else {
     r.early.reset();
   }
-  if (traced_) [[unlikely]]
-    times_.note(walk_.segment(), requests_.capacity(), slot, r.ticket);
   if (what == slot_is::freed) free_slot(slot);
   if (!done) return;
   give_back_freed();

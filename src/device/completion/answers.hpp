@@ -5,9 +5,11 @@
 #include "device/completion/outcome_counts.hpp"
 #include "device/completion/protocol_violation.hpp"
 #include "device/completion/quarantine_book.hpp"
+#include "device/completion/tag_times.hpp"
 #include "device/completion/taint_watch.hpp"
 #include "device/mailbox/mailbox.hpp"
 #include "device/mailbox/record.hpp"
+#include "telemetry/flight_recorder.hpp"
 
 #include <troupe/base/unique_function.hpp>
 
@@ -40,7 +42,8 @@ class answers {
   using keeps_outputs = unique_function<bool(std::uint16_t, errc)>;
 
   answers(mailbox& requests, std::span<record> records, lane_walk& walk, taint_watch& taints,
-          quarantine_book& quarantine, protocol_violation& violation, bool on_device);
+          quarantine_book& quarantine, protocol_violation& violation, bool on_device,
+          std::shared_ptr<flight_recorder> recorder);
 
   /// Ends a request that the worker in service has completed.
   void finish(std::uint16_t slot, bool may_have_reply) {
@@ -66,6 +69,8 @@ class answers {
   [[nodiscard]] std::string text_of(std::uint16_t slot);
   [[nodiscard]] const counts& totals() const noexcept { return counts_; }
   [[nodiscard]] outcome_counts& outcomes() noexcept { return outcomes_; }
+  [[nodiscard]] const tag_times& tags() const noexcept { return tags_; }
+  void note_generation(std::uint64_t now) noexcept { generation_ = now; }
   [[nodiscard]] std::uint64_t skipped_reruns() const noexcept { return skipped_reruns_; }
   [[nodiscard]] const ended_times& times() const noexcept { return times_; }
   void on_failure(complete_error complete) { complete_error_ = std::move(complete); }
@@ -88,6 +93,8 @@ class answers {
   [[nodiscard]] bool has_kept_outputs(std::uint16_t slot, errc code);
   void complete(std::uint16_t slot, error& failure);
   void note_answered(record& r, const error* failure);
+  void note_failed(const record& r, errc code);
+  void note_times(std::uint16_t slot, const error* failure);
   void free_slot(std::uint16_t slot);
 
   mailbox& requests_;
@@ -96,13 +103,15 @@ class answers {
   taint_watch& taints_;
   quarantine_book& quarantine_;
   protocol_violation& violation_;
-  const bool traced_;
   std::unique_ptr<std::uint16_t[]> freed_;  // slots not given back yet
   std::size_t freed_count_ = 0;
   std::uint64_t skipped_reruns_ = 0;
   ended_times times_;
+  const std::shared_ptr<flight_recorder> recorder_;  // may be null
+  std::uint64_t generation_ = 0;                     // of the worker in service
   counts counts_;
   outcome_counts outcomes_;
+  tag_times tags_;
   complete_error complete_error_;
   keeps_outputs keeps_outputs_;
 };

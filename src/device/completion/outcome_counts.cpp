@@ -1,6 +1,7 @@
 #include "device/completion/outcome_counts.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <new>
 #include <string>
@@ -37,6 +38,39 @@ void outcome_counts::note_failed(const request_type& type, errc code) noexcept {
   const auto at = static_cast<std::size_t>(code);
   std::atomic<std::uint64_t>& n = of(type).failed[at < codes ? at : 0];
   n.store(n.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+}
+
+void outcome_counts::note_times(const request_type& type, std::chrono::nanoseconds duration,
+                                const request_times& times) noexcept {
+  entry& of_type = of(type);
+  timed* to = of_type.times.load(std::memory_order_relaxed);
+  if (to == nullptr) {
+    to = new (std::nothrow) timed;
+    if (to == nullptr) return;
+    of_type.times.store(to, std::memory_order_release);
+  }
+  const auto add = [](auto& sum, auto more) {
+    sum.store(sum.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
+  };
+  add(to->durations[duration_histogram::bucket_of(duration)], std::uint64_t{1});
+  const std::chrono::nanoseconds parts[] = {duration,     times.queue,  times.turn,
+                                            times.launch, times.device, times.wake};
+  for (std::size_t i = 0; i < std::size(parts); ++i)
+    add(to->sums[i], parts[i].count());
+}
+
+timed_requests outcome_counts::read(const timed& from) {
+  timed_requests made;
+  for (std::size_t b = 0; b < duration_histogram::buckets; ++b) {
+    made.duration.counts[b] = from.durations[b].load(std::memory_order_relaxed);
+    made.count += made.duration.counts[b];
+  }
+  std::chrono::nanoseconds* const parts[] = {&made.duration.sum, &made.sums.queue,
+                                             &made.sums.turn,    &made.sums.launch,
+                                             &made.sums.device,  &made.sums.wake};
+  for (std::size_t i = 0; i < std::size(parts); ++i)
+    *parts[i] = std::chrono::nanoseconds(from.sums[i].load(std::memory_order_relaxed));
+  return made;
 }
 
 void outcome_counts::note_refused(const request_type& type, errc code) noexcept {
@@ -84,6 +118,8 @@ auto outcome_counts::read() const -> reading {
     const std::uint64_t done = one.done.load(std::memory_order_acquire);
     if (done > 0) by_name[one.name].done += done;
     all.done += done;
+    const timed* const times = one.times.load(std::memory_order_acquire);
+    if (times != nullptr) by_name[one.name].timed = read(*times);
     for (std::size_t code = 0; code < codes; ++code)
       fail(one.name, static_cast<errc>(code), one.failed[code].load(std::memory_order_acquire));
   };

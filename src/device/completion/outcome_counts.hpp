@@ -5,6 +5,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -30,6 +31,9 @@ class outcome_counts {
     n.store(n.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   }
   void note_failed(const request_type& type, errc code) noexcept;
+  /// The times of a request that has ended well, and how long it took from sending to the answer.
+  void note_times(const request_type& type, std::chrono::nanoseconds duration,
+                  const request_times& times) noexcept;
   /// Any thread.
   void note_refused(const request_type& type, errc code) noexcept;
   /// How many were refused. Any thread.
@@ -48,11 +52,18 @@ class outcome_counts {
   static constexpr std::size_t most_operations = 256;
   static constexpr std::size_t places = 2 * most_operations;
   static constexpr std::size_t codes = static_cast<std::size_t>(errc::system_error) + 1;
+  struct timed {
+    std::array<std::atomic<std::uint64_t>, duration_histogram::buckets> durations{};
+    std::array<std::atomic<std::int64_t>, 6> sums{};  // the durations' and the parts'
+  };
   struct entry {
+    ~entry() { delete times.load(std::memory_order_relaxed); }
+
     std::uint64_t type = 0;  // its id
     std::string_view name;
     std::atomic<std::uint64_t> done{0};
     std::array<std::atomic<std::uint64_t>, codes> failed{};
+    std::atomic<timed*> times{nullptr};  // made for the first one; its own
   };
   struct refusal {
     std::string_view name;
@@ -60,6 +71,7 @@ class outcome_counts {
     std::uint64_t count = 0;
   };
 
+  [[nodiscard]] static timed_requests read(const timed& from);
   [[nodiscard]] entry& of(const request_type& type) noexcept {
     entry* const found = table_[type.id % places].load(std::memory_order_relaxed);
     if (found != nullptr && found->type == type.id) [[likely]]

@@ -145,7 +145,8 @@ result<std::shared_ptr<local_device>> device_registry::make_one(std::int32_t ord
       if (!other->gone()) in_use.push_back(other->description().uuid);
     }
   }
-  auto made = local_device::create(ordinal, config, std::move(host_memory), in_use);
+  auto made = local_device::create(ordinal, config, std::move(host_memory), in_use,
+                                   owner.core().config().metrics);
   if (!made) return made;
   (*made)->set_ends(ends_);
   (*made)->set_siblings(siblings_);

@@ -67,9 +67,11 @@ result<std::vector<std::string>> absolute_paths(const std::vector<std::string>& 
 }  // namespace
 
 local_device::local_device(std::int32_t ordinal, device_config config,
-                           std::shared_ptr<memory_pool> host_memory) noexcept
+                           std::shared_ptr<memory_pool> host_memory,
+                           const metrics_config& metrics) noexcept
     : ordinal_(ordinal),
       config_(std::move(config)),
+      metrics_(metrics),
       host_memory_(std::move(host_memory)),
       lanes_(config_.lanes) {}
 
@@ -96,7 +98,8 @@ void local_device::let_go(local_device* unused) noexcept {
 result<std::shared_ptr<local_device>> local_device::create(std::int32_t ordinal,
                                                            const device_config& asked,
                                                            std::shared_ptr<memory_pool> host_memory,
-                                                           std::span<const std::string> in_use) {
+                                                           std::span<const std::string> in_use,
+                                                           const metrics_config& metrics) {
   device_config config = asked;
   if (config.mailbox_capacity < 1 || config.mailbox_capacity > largest_capacity) {
     return error{.code = errc::invalid_argument,
@@ -140,20 +143,21 @@ result<std::shared_ptr<local_device>> local_device::create(std::int32_t ordinal,
   auto backend = choose_backend(ordinal, config, in_use);
   if (!backend) return of_device(std::move(backend).error());
   return create_with(*std::move(backend), ordinal, config, std::move(host_memory),
-                     supervisor_environment::real());
+                     supervisor_environment::real(), metrics);
 }
 
 result<std::shared_ptr<local_device>> local_device::create_with(
     chosen_backend backend, std::int32_t ordinal, const device_config& asked,
-    std::shared_ptr<memory_pool> host_memory, supervisor_environment& environment) {
+    std::shared_ptr<memory_pool> host_memory, supervisor_environment& environment,
+    const metrics_config& metrics) {
   device_config config = asked;
   // The driver would refuse a context to a second process again and again.
   if (backend.description.one_process) config.standby = false;
   // A worker thread cannot be killed, and a user at a breakpoint must not lose his device to a
   // limit.
   if (config.isolation == isolation::thread) config.run_limit = std::chrono::nanoseconds::max();
-  std::shared_ptr<local_device> made(new local_device(ordinal, config, std::move(host_memory)),
-                                     &local_device::let_go);
+  std::shared_ptr<local_device> made(
+      new local_device(ordinal, config, std::move(host_memory), metrics), &local_device::let_go);
   if (auto built = made->build(std::move(backend), environment); !built) {
     return std::move(built).error();
   }
@@ -199,12 +203,19 @@ result<void> local_device::build(chosen_backend backend, supervisor_environment&
   auto blobs = os::create_shared_memory("troupe-blobs", wire::blob_memory_bytes);
   if (!blobs) return std::move(blobs).error();
   blobs_ = *std::move(blobs);
-  if (config_.tracer) requests_->set_traced();
+  if (metrics_.flight_recorder > 0) {
+    recorder_ = std::make_shared<flight_recorder>(metrics_.flight_recorder);
+  }
+  journal_.report_to(config_.tracer, recorder_);
   auto event = os::create_event();
   if (!event) return std::move(event).error();
   auto wakes = std::make_shared<os::unique_fd>(*std::move(event));
-  completions_ =
-      reactor::create(requests_, wakes, device_memory_, host_memory_, config_.quarantine);
+  completions_ = reactor::create(requests_, wakes, device_memory_, host_memory_, config_.quarantine,
+                                 recorder_);
+  if (metrics_.sample > 0) {
+    for (std::uint32_t slot = 0; slot < requests_->capacity(); ++slot)
+      completions_->at(static_cast<std::uint16_t>(slot)).until_sample = 1 + slot % metrics_.sample;
+  }
   set_driver(*completions_);
   completions_->on_failure(
       [this](std::uint16_t slot, error& failure) { complete_error(slot, failure); });
@@ -366,10 +377,15 @@ device_telemetry local_device::telemetry() const {
   outcome_counts::reading ended = completions_->outcomes().read();
   now.statistics = statistics_of(ended.done, ended.failed, ended.refused);
   now.operations = std::move(ended.operations);
+  now.sample = metrics_.sample;
+  now.tags = completions_->tags().read();
   now.quarantine = quarantine();
   now.mailbox_capacity = requests_->capacity();
   now.mailbox_bytes = requests_->heap_bytes();
   now.mailbox_used_bytes = requests_->heap_used_bytes();
+  const memory_pool::restricted_bytes restricted = device_memory_->restricted();
+  now.frozen_bytes = restricted.frozen;
+  now.tainted_bytes = restricted.tainted;
   journal_.count(now);
   if (const auto& source = device_memory_->source()) {
     if (gpu_sensors read; source->read_sensors(read)) now.sensors = std::move(read);

@@ -14,6 +14,7 @@
 #include "device/supervision/supervisor.hpp"
 #include "memory/memory_pool.hpp"
 
+#include <troupe/core/metrics_config.hpp>
 #include <troupe/device/config.hpp>
 #include <troupe/device/world_config.hpp>
 
@@ -36,11 +37,12 @@ class local_device final : public device_endpoint, public peer_memory {
  public:
   [[nodiscard]] static result<std::shared_ptr<local_device>> create(
       std::int32_t ordinal, const device_config& config, std::shared_ptr<memory_pool> host_memory,
-      std::span<const std::string> uuids_in_use = {});
+      std::span<const std::string> uuids_in_use = {}, const metrics_config& metrics = {});
   /// The same with a backend that was chosen, in an environment that a test may simulate.
   [[nodiscard]] static result<std::shared_ptr<local_device>> create_with(
       chosen_backend backend, std::int32_t ordinal, const device_config& config,
-      std::shared_ptr<memory_pool> host_memory, supervisor_environment& environment);
+      std::shared_ptr<memory_pool> host_memory, supervisor_environment& environment,
+      const metrics_config& metrics = {});
   ~local_device() override;
 
   result<sent_request> send(const request_type& type, const void* request,
@@ -158,6 +160,8 @@ class local_device final : public device_endpoint, public peer_memory {
   /// The devices of its system, until that has shut down. Set once, before the device is shared.
   [[nodiscard]] std::shared_ptr<sibling_devices> siblings() const { return siblings_.lock(); }
   void set_siblings(const std::shared_ptr<sibling_devices>& all) { siblings_ = all; }
+  /// Null if it records nothing.
+  [[nodiscard]] const flight_recorder* recorder() const noexcept { return recorder_.get(); }
   [[nodiscard]] event_journal& journal() noexcept { return journal_; }
   /// Its place in the tree of actors. Set once, before the device is shared.
   void set_guards(std::shared_ptr<device_guards> guards);
@@ -176,13 +180,14 @@ class local_device final : public device_endpoint, public peer_memory {
   /// the destructor waits for the device's thread, which runs that continuation or waits for it.
   static void let_go(local_device* unused) noexcept;
 
-  local_device(std::int32_t ordinal, device_config config,
-               std::shared_ptr<memory_pool> host_memory) noexcept;
+  local_device(std::int32_t ordinal, device_config config, std::shared_ptr<memory_pool> host_memory,
+               const metrics_config& metrics) noexcept;
 
   [[nodiscard]] result<void> build(chosen_backend backend, supervisor_environment& environment);
   [[nodiscard]] result<void> make_ready(prepared_request& made, const request_type& type,
                                         const void* request, const request_options& options,
                                         manner how);
+  void sample(record& r) const noexcept;
   void note_refusal(prepared_request& made, const request_type& type, const void* request,
                     error& why);
   [[nodiscard]] result<void> write_part(prepared_request& made, const request_type& type,
@@ -226,6 +231,7 @@ class local_device final : public device_endpoint, public peer_memory {
 
   const std::int32_t ordinal_;
   const device_config config_;
+  const metrics_config metrics_;
   device_description description_;  // set once, before the device is shared
   const std::shared_ptr<memory_pool> host_memory_;
   std::shared_ptr<memory_pool> device_memory_;
@@ -234,7 +240,8 @@ class local_device final : public device_endpoint, public peer_memory {
   std::shared_ptr<ending_devices> ends_;
   std::weak_ptr<sibling_devices> siblings_;
   std::shared_ptr<mailbox> requests_;
-  os::unique_fd blobs_;  // the blobs of workers: see `wire::blob_memory`
+  os::unique_fd blobs_;                        // the blobs of workers: see `wire::blob_memory`
+  std::shared_ptr<flight_recorder> recorder_;  // null: it records nothing
   event_journal journal_{ordinal_};
   reactor::handle completions_;
   valid_requests valid_;

@@ -78,6 +78,17 @@ result<void> local_device::make_ready(prepared_request& made, const request_type
   return filled;
 }
 
+// Takes the times of this request. The next one in this slot comes after twice the mean at most: at
+// random, because requests may come in a regular order.
+void local_device::sample(record& r) const noexcept {
+  if (metrics_.sample == 0) return;
+  r.sent_ns = std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+  r.timed = record::timing::sampled;
+  constexpr std::uint64_t golden = 0x9e3779b97f4a7c15;  // Fibonacci hashing
+  const std::uint64_t drawn = static_cast<std::uint64_t>(r.sent_ns) * golden >> 32;
+  r.until_sample = 1 + static_cast<std::uint32_t>(drawn % (2 * std::uint64_t{metrics_.sample} - 1));
+}
+
 void local_device::note_refusal(prepared_request& made, const request_type& type,
                                 const void* request, error& why) {
   if (made.device_ != nullptr) made.drop();
@@ -122,7 +133,9 @@ void local_device::note_rare(prepared_request& made, const request_type& type,
 
   record& r = completions_->at(*slot);
   wire::slot_header& header = requests_->header(*slot);
-  r.renew(type, how.lane);
+  r.renew(type, how.lane, options.tag);
+  if (--r.until_sample == 0) [[unlikely]]
+    sample(r);
   r.deadline_ns = until ? std::chrono::nanoseconds(until->time_since_epoch()).count() : 0;
   r.run_limit_ns = options.run_limit.value_or(config_.run_limit).count();
   header.operation = type.id;
@@ -265,10 +278,13 @@ device_endpoint::sent_request local_device::publish(prepared_request&& made, com
   record& r = completions_->at(slot);
   wire::slot_header& header = requests_->header(slot);
   const std::unique_ptr<prepared_request::rare> rare = std::move(made.rare_);
-  if (rare && rare->trace) [[unlikely]]
+  if (rare && rare->trace) [[unlikely]] {
     done = request_trace::sent(std::move(rare->trace), *completions_, std::move(done));
-  header.mark =
+    if (r.timed == record::timing::none) r.timed = record::timing::traced;
+  }
+  const wire::end_mark how =
       mark ? *mark : mark_for(static_cast<bool>(done), rare && rare->has_run_limit, made.next_);
+  header.mark = r.timed == record::timing::none ? how : wire::with_stamps(how);
   r.done = std::move(done);
   if (completions_->quarantine().counts()) [[unlikely]]
     completions_->quarantine().note_writes(r);

@@ -37,9 +37,6 @@ class mailbox {
                                                                std::uint64_t heap_bytes);
 
   [[nodiscard]] std::uint32_t capacity() const noexcept { return capacity_; }
-  /// Makes workers write `wire::request_stamps`. Call it before the first worker starts.
-  void set_traced() noexcept { shared_->traced = 1; }
-  [[nodiscard]] bool traced() const noexcept { return shared_->traced != 0; }
   /// Tells workers where a peer's memory is. \returns its pool number; 0 if there are too many.
   /// One thread at a time.
   [[nodiscard]] wire::pool_number add_peer(std::byte* base, std::uint64_t bytes) noexcept;

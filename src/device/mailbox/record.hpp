@@ -118,6 +118,9 @@ struct alignas(64) record {
     decides,    ///< it was in quarantine, and this run decides
   };
 
+  /// Why its times are taken: its device has a tracer, or it was drawn (`metrics_config::sample`).
+  enum class timing : std::uint8_t { none, traced, sampled };
+
   const request_type* type = nullptr;
   std::uint64_t ticket = 0;
   std::uint64_t place = 0;  ///< in its lane, with the current worker, from 1
@@ -129,12 +132,17 @@ struct alignas(64) record {
   stage now = stage::unseen;
   trial quarantine = trial::none;
   bool watched = false;  ///< by `taint_watch`: its inputs may turn out to be undefined
+  timing timed = timing::none;
   /// Set by the sender from before it checks the flags of the operands until the request has its
   /// place in the order, or is given up. Set with seq_cst, as are the flags and their check: a
   /// thread that sets a flag and then reads this as unset knows that the sender either sees the
   /// flag or has its ticket already. Unset with release.
   std::atomic<bool> on_its_way{false};
+  /// How many requests in this slot until one of them is sampled; its own, not the request's.
+  std::uint32_t until_sample = 0;
   loss_marks losses;
+  std::uint64_t tag = 0;     ///< `request_options::tag`
+  std::int64_t sent_ns = 0;  ///< by the steady clock, if it is sampled
   std::optional<arena::piece> heap;
   completion done;
   std::unique_ptr<std::stop_callback<std::function<void()>>> stop;
@@ -142,13 +150,15 @@ struct alignas(64) record {
   std::unique_ptr<const early_answer> early;  ///< until its outputs are judged
 
   /// For a new request, by its sender: forgets the last one that had the slot.
-  void renew(const request_type& what, std::uint8_t in_lane) noexcept {
+  void renew(const request_type& what, std::uint8_t in_lane, std::uint64_t of_tag = 0) noexcept {
     type = &what;
     lane = in_lane;
     identity = 0;
     quarantine = trial::none;
     watched = false;
+    timed = timing::none;
     losses = {};
+    tag = of_tag;
   }
   /// Walked, and its slot is not free yet.
   [[nodiscard]] bool in_flight() const noexcept { return now != stage::unseen; }

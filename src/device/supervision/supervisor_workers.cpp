@@ -59,6 +59,7 @@ void supervisor::activate_next() {
   watch_.begin(now);
   succession_.put_on_trial(held, replay);
   generation_.fetch_add(1, std::memory_order_release);
+  completions.ends(held).note_generation(generation());
   pid_.store(active_->pid(), std::memory_order_release);
   // Before the first answer can come: its receiver must find the device ready.
   state_.store(device_state::ready, std::memory_order_release);

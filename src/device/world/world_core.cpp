@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <string_view>
 #include <utility>
 
@@ -37,12 +36,6 @@ std::chrono::nanoseconds longest_limit(const std::vector<std::shared_ptr<local_d
   return longest;
 }
 
-// Worlds of several GPUs fail after some operations, because workers cannot map more slabs of their
-// peers. Until that is mended they are for tests alone.
-bool gpus_are_tried() {
-  return std::getenv("TROUPE_TEST_GPU_WORLDS") != nullptr;  // NOLINT(concurrency-mt-unsafe)
-}
-
 // Whether a device can be in a world with the others.
 result<void> can_join(local_device& one, std::span<const std::shared_ptr<local_device>> others) {
   const auto refuse = [&](std::string why) {
@@ -53,11 +46,6 @@ result<void> can_join(local_device& one, std::span<const std::shared_ptr<local_d
         "device {} runs in threads of the program, which cannot be ended while they wait for other "
         "devices (device_config::isolation)",
         one.ordinal()));
-  }
-  const bool is_gpu = one.description().architecture.starts_with("sm_");
-  if (is_gpu && others.size() > 1 && !gpus_are_tried()) {
-    return refuse(fmt::format("device {} is a GPU, and worlds of several GPUs do not work yet",
-                              one.ordinal()));
   }
   for (const auto& other : others) {
     if (other.get() == &one || other->config().isolation == isolation::thread) continue;
@@ -308,8 +296,9 @@ void world_core::part_has_ended(std::uint64_t number, std::size_t rank, const er
 // Every earlier operation has ended on all ranks.
 void world_core::drop(std::uint64_t number) noexcept {
   wire::world_page& words = page();
-  if (words.dropped.load(std::memory_order_relaxed) >= number) return;
-  words.dropped.store(number, std::memory_order_release);
+  if (words.dropped[0].operation.load(std::memory_order_relaxed) >= number) return;
+  for (wire::world_page::drop_word& word : words.dropped)
+    word.operation.store(number, std::memory_order_release);
   for (std::size_t rank = 0; rank < devices_.size(); ++rank)
     wire::ring(words.bells[rank]);
 }

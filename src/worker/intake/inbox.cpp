@@ -113,7 +113,9 @@ void inbox::read(std::uint64_t entry, const operation_table& operations,
   to.sequence = header.sequence;
   // Acquire: if the program has opened it already, its stores for the request are visible.
   to.held = header.held.load(std::memory_order_acquire);
-  to.mark = header.mark;
+  const wire::end_mark mark = header.mark;
+  to.mark = wire::without_stamps(mark);
+  to.timed = wire::wants_stamps(mark);
   to.refused.reset();
 
   const std::uint64_t id = header.operation;

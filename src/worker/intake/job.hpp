@@ -25,10 +25,11 @@ struct job {
   std::uint8_t lane = 0;
   wire::hold held = wire::hold::none;
   wire::end_mark mark = wire::end_mark::own;
+  bool timed = false;            ///< the program wants its times
   std::optional<error> refused;  ///< found before it began; answered in the lane's order
   /// The last answer of `operation::prepared`.
   bool prepared = true;
-  std::chrono::nanoseconds turn{0};  ///< how long it waited for its turn, if requests are traced
+  std::chrono::nanoseconds turn{0};  ///< how long it waited for its turn, if it is timed
   dependencies waits;
   /// Set before the mark, by the thread that ran the job; read by the thread that reads the slot's
   /// next request. The mark, and the program's reaction to it, already order the two; this makes

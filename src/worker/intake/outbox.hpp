@@ -23,7 +23,6 @@ class outbox {
         mailbox_(mailbox),
         bells_(bells),
         program_wakes_(program_wakes),
-        traced_(mailbox->traced != 0),
         heap_(reinterpret_cast<std::byte*>(segment) +
                   wire::reply_heap_offset(mailbox->geometry.capacity),
               mailbox) {}
@@ -55,10 +54,9 @@ class outbox {
   /// the heap
   [[nodiscard]] result<void> put_reply(const job& j, const void* reply);
 
-  [[nodiscard]] bool traced() const noexcept { return traced_; }
-  /// The empty stamps of a job if the program traces requests; else null.
+  /// The empty stamps of a job if the program wants its times; else null.
   [[nodiscard]] wire::request_stamps* stamps_for(const job& j) noexcept {
-    if (!traced_) [[likely]]
+    if (!j.timed) [[likely]]
       return nullptr;
     auto& stamps = wire::stamps_of(segment_, mailbox_->geometry.capacity, j.slot);
     stamps = {.ticket = j.ticket};
@@ -109,7 +107,6 @@ class outbox {
   const wire::mailbox_header* mailbox_;
   wire::doorbells* bells_;
   int program_wakes_;  // eventfd of the program's device thread
-  const bool traced_;
   reply_heap heap_;
   // The last `waits` values that were answered with a wake. Relaxed: the thread that changes it
   // wakes, and everything awaited was stored before; see `completions_seen`.

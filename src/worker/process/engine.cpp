@@ -99,6 +99,12 @@ result<void> engine::warm_up(bool warm) {
   return {};
 }
 
+result<void> engine::add_peer(wire::pool_number pool, const wire::address_range& range) {
+  if (config_.ranges[pool].base != nullptr || range.base == nullptr) return {};
+  config_.ranges[pool] = range;
+  return accelerator_ ? accelerator_->add_peer(range.base, range.mapped_bytes) : result<void>();
+}
+
 result<void> engine::check_range(wire::pool_number pool, std::uint64_t offset,
                                  std::uint64_t bytes) const {
   const auto& [base, all] = config_.ranges[pool];

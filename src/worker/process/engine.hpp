@@ -43,9 +43,7 @@ class engine {
   [[nodiscard]] static result<std::unique_ptr<engine>> bring_up(const config& c);
 
   /// Names the address range of a peer, before any of it is mapped.
-  void add_peer(wire::pool_number pool, const wire::address_range& range) noexcept {
-    config_.ranges[pool] = range;
-  }
+  [[nodiscard]] result<void> add_peer(wire::pool_number pool, const wire::address_range& range);
   /// Maps a piece of memory at its place; that of a peer to be read only, unless it is `writable`.
   [[nodiscard]] result<void> map(wire::pool_number pool, std::uint64_t offset, std::uint64_t bytes,
                                  const os::unique_fd& memory, bool writable = false);

@@ -314,9 +314,11 @@ class worker_process {
     const auto pool = static_cast<wire::pool_number>(message.pool);
     result<void> changed;
     if (maps) {
-      if (pool >= wire::first_peer_pool) backend()->add_peer(pool, range_of_peer(pool));
-      changed = backend()->map(pool, message.offset, message.bytes, descriptors[0],
-                               message.writable != 0);
+      if (pool >= wire::first_peer_pool) changed = backend()->add_peer(pool, range_of_peer(pool));
+      if (changed) {
+        changed = backend()->map(pool, message.offset, message.bytes, descriptors[0],
+                                 message.writable != 0);
+      }
     } else if (message.kind == wire::control::unmap) {
       changed = backend()->unmap(pool, message.offset, message.bytes);
     } else {

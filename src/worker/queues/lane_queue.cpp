@@ -36,7 +36,7 @@ result<void> lane_queue::submit(job& j, bool alone) {
   }
   result<void> outcome;
   {
-    const operation_turn turn(j, answers_.traced());
+    const operation_turn turn(j);
     set_unmarked(j.place, false);
     answers_.started(j);
     submitted_ = j.place;

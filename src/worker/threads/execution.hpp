@@ -12,15 +12,15 @@ namespace troupe::worker {
 /// Holds a job's turn, see `operation::take_turn`, from before it counts as begun until it has run.
 class operation_turn {
  public:
-  /// With `timed`, the job records how long it waited for that.
-  operation_turn(job& j, bool timed)
+  /// A timed job records how long it waited for that.
+  explicit operation_turn(job& j)
       : of_(!j.refused && j.op != nullptr && j.op->take_turn != nullptr ? j.op : nullptr) {
     using clock = std::chrono::steady_clock;
     j.turn = {};
     if (of_ == nullptr) return;
-    const clock::time_point begin = timed ? clock::now() : clock::time_point();
+    const clock::time_point begin = j.timed ? clock::now() : clock::time_point();
     of_->take_turn(of_->executor);
-    if (timed) j.turn = clock::now() - begin;
+    if (j.timed) j.turn = clock::now() - begin;
   }
   operation_turn(const operation_turn&) = delete;
   operation_turn& operator=(const operation_turn&) = delete;

@@ -368,7 +368,7 @@ void threaded_lanes::run(job& j) noexcept {
 }
 
 result<void> threaded_lanes::execute(job& j, lane_state& lane) {
-  const operation_turn turn(j, parts_.answers.traced());
+  const operation_turn turn(j);
   if (auto may = may_run(j, parts_.requests); !may) return may;
   parts_.answers.started(j);
   return call_executor(j, lane, parts_.answers, parts_.answers.stamps_for(j));

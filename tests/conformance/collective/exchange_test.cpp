@@ -165,7 +165,8 @@ TEST(CollectiveRefusal, NamesTheTensorAndTheRule) {
 
   w.all.rank(1).release(y[1]);
   w.refuse(all_reduce{.x = x, .y = y}, errc::stale_buffer, "y is stale");
-  const auto frozen = w.random(dtype::f32, {4});
+  auto frozen = w.random(dtype::f32, {4});
+  frozen[1] = w.all.rank(1).allocate(dtype::f32, {4}, initial::zero, placement::own).value();
   ASSERT_TRUE(w.all.rank(1).freeze(frozen[1]).get_result());
   w.refuse(all_reduce{.x = x, .y = frozen}, errc::frozen_buffer, "frozen");
   w.run(all_reduce{.x = frozen, .y = w.random(dtype::f32, {4})}, dtype::f32);

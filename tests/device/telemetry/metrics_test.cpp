@@ -117,6 +117,20 @@ TEST(Metrics, CountsEveryRequestOnceUnderFaults) {
   EXPECT_GT(d.failovers.count(), 0u);
 }
 
+TEST(Metrics, ShowHowMuchMemoryIsFrozenOrTainted) {
+  troupe::system system({.log = [](const log_entry&) {}});
+  device gpu = system.device(0, permissive());
+  auto weights = gpu.tensor<float>({1 << 20}, initial::zero).value();
+  auto half_written = gpu.tensor<float>({1 << 10}).value();
+  EXPECT_EQ(gpu.snapshot().frozen_bytes + gpu.snapshot().tainted_bytes, 0u);
+  ASSERT_TRUE(ended(gpu.freeze(weights)));
+  EXPECT_GE(gpu.snapshot().frozen_bytes, std::uint64_t{4} << 20);
+  EXPECT_FALSE(ended(gpu.ask(fault::inject{.what = fault::kind::abort, .output = half_written})));
+  EXPECT_GE(gpu.snapshot().tainted_bytes, std::uint64_t{4} << 10);
+  ASSERT_TRUE(ended(gpu.ask(memory::fill{.to = half_written, .value = 1})));
+  EXPECT_EQ(gpu.snapshot().tainted_bytes, 0u);
+}
+
 TEST(Metrics, OfADeviceShowWhetherItsThreadTurns) {
   troupe::system system;
   device gpu = system.device(0, permissive());

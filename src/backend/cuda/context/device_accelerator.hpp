@@ -31,6 +31,7 @@ class device_accelerator final : public accelerator {
   [[nodiscard]] result<void> map(std::byte* at, std::uint64_t bytes, int descriptor) override;
   [[nodiscard]] result<void> unmap(std::byte* at, std::uint64_t bytes) override;
   [[nodiscard]] result<void> protect(std::byte* at, std::uint64_t bytes, bool read_only) override;
+  [[nodiscard]] result<void> add_peer(std::byte* base, std::uint64_t bytes) override;
   [[nodiscard]] result<void> map_peer(std::byte* at, std::uint64_t bytes, int descriptor,
                                       bool writable) override;
   [[nodiscard]] result<void> unmap_peer(std::byte* at, std::uint64_t bytes) override;

@@ -39,7 +39,7 @@ class shared_words {
   [[nodiscard]] std::uint64_t done_of(int peer) const noexcept {
     return load(of(rank()).done[peer]);
   }
-  [[nodiscard]] std::uint64_t dropped() const noexcept { return load(page().dropped); }
+  [[nodiscard]] std::uint64_t dropped() const noexcept { return load(page().dropped[0].operation); }
 
   void pause() noexcept {
     if (!prepared_) {

@@ -43,11 +43,12 @@ class block_words {
     put(peer, &of(peer).done[of_.rank], step);
   }
   [[nodiscard]] __device__ std::uint64_t done_of(int peer) { return await(&mine().done[peer]); }
-  /// In host memory, so it takes a microsecond.
+  /// In host memory, so it takes three microseconds.
   [[nodiscard]] __device__ std::uint64_t dropped() {
     return shared([&] {
       __threadfence_system();  // not before the data that was read
-      return load(of_.dropped);
+      return load(reinterpret_cast<const std::uint64_t*>(
+          of_.dropped + blockIdx.x * sizeof(wire::world_page::drop_word)));
     });
   }
   __device__ void pause() const { __nanosleep(500); }

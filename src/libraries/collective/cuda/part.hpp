@@ -14,7 +14,7 @@ namespace troupe::cuda {
 /// with steps of its own: all ranks make the same ones.
 struct part_launch {
   std::byte* words[wire::max_peers];  ///< by rank
-  const std::uint64_t* dropped;
+  const std::byte* dropped;           ///< a word for each block, `sizeof(drop_word)` apart
   std::uint64_t operation;
   std::uint64_t step;        ///< the number of its first step in the operation
   std::int64_t slice_bytes;  ///< of each slot, for each block
@@ -23,8 +23,7 @@ struct part_launch {
   bool is_last;
 
   part_launch(const world_part& part, const lane_context& lane) noexcept
-      : dropped(reinterpret_cast<const std::uint64_t*>(part.page.address() +
-                                                       offsetof(wire::world_page, dropped))),
+      : dropped(part.page.address() + offsetof(wire::world_page, dropped)),
         operation(lane.sequence()),
         step(0),
         slice_bytes((part.words.front().count() - std::int64_t{wire::device_staging_offset}) /

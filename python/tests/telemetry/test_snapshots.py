@@ -1,0 +1,32 @@
+"""Snapshots, tags and traces of a running program."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import troupe
+
+
+def test_a_snapshot_counts_by_operation_and_adds_time_up_by_tag() -> None:
+    with troupe.System(sample=1) as system:
+        gpu = system.device(backend="cpu")
+        a = gpu.zeros((4, 4), "float32")
+        for _ in range(3):
+            gpu.memory.fill(a, 1.0, tag=7).get()
+        with pytest.raises(troupe.ShapeMismatch):
+            gpu.blas.gemm(a, gpu.zeros((3, 2), "float32"), a)
+        now = system.snapshot()
+        device = now.devices[0]
+        assert device.health.state == "ready"
+        counts = device.statistics
+        assert counts.sent == counts.answered + counts.failed + counts.in_flight
+        by_name = {one.name: one for one in device.operations}
+        assert by_name["blas.gemm"].failed.shape_mismatch == 1
+        assert by_name["memory.fill"].timed.count >= 3
+        assert [one.requests for one in device.tags if one.tag == 7] == [3]
+        assert json.loads(now.json())["devices"][0]["statistics"]["sent"] == counts.sent
+        assert gpu.snapshot().statistics.sent >= counts.sent
+        names = {event["name"] for event in json.loads(system.trace(60))}
+        assert {"memory.fill", "started", "clock_sync"} <= names
