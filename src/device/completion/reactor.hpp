@@ -60,8 +60,7 @@ class reactor final : public completion_driver {
                                      std::shared_ptr<os::unique_fd> device_wakes,
                                      const std::shared_ptr<memory_pool>& device_memory,
                                      std::shared_ptr<memory_pool> host_memory,
-                                     std::chrono::nanoseconds quarantine,
-                                     std::shared_ptr<flight_recorder> recorder = nullptr);
+                                     std::chrono::nanoseconds quarantine);
   void retain() noexcept override { references_.fetch_add(1, std::memory_order_relaxed); }
   void release() noexcept override;
 
@@ -89,7 +88,6 @@ class reactor final : public completion_driver {
   [[nodiscard]] record& at(std::uint16_t slot) noexcept { return records_[slot]; }
   [[nodiscard]] const answers::counts& totals() const noexcept { return answers_.totals(); }
   [[nodiscard]] outcome_counts& outcomes() noexcept { return answers_.outcomes(); }
-  [[nodiscard]] const tag_times& tags() const noexcept { return answers_.tags(); }
   [[nodiscard]] taint_watch& taints() noexcept { return taints_; }
   [[nodiscard]] quarantine_book& quarantine() noexcept { return quarantine_; }
 
@@ -201,8 +199,7 @@ class reactor final : public completion_driver {
 
   reactor(std::shared_ptr<mailbox> requests, std::shared_ptr<os::unique_fd> device_wakes,
           const std::shared_ptr<memory_pool>& device_memory,
-          std::shared_ptr<memory_pool> host_memory, std::chrono::nanoseconds quarantine,
-          std::shared_ptr<flight_recorder> recorder);
+          std::shared_ptr<memory_pool> host_memory, std::chrono::nanoseconds quarantine);
   ~reactor() override;
 
   // Who has the role, and how its holder waits: role.cpp.

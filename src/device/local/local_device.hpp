@@ -136,12 +136,8 @@ class local_device final : public device_endpoint, public peer_memory {
   void watch_generation(supervisor::generation_watcher watcher) override {
     supervisor_->watch(std::move(watcher));
   }
-  bool execute(unique_function<void()> command) override {
-    return supervisor_->execute(std::move(command));
-  }
-  void look_until(unique_function<bool()> look) override {
-    supervisor_->look_until(std::move(look));
-  }
+  bool execute(unique_function<void()> f) override { return supervisor_->execute(std::move(f)); }
+  void look_until(unique_function<bool()> f) override { supervisor_->look_until(std::move(f)); }
   bool drain(std::chrono::nanoseconds timeout) override;
   void stop(error reason) override { supervisor_->stop(std::move(reason)); }
   [[nodiscard]] result<void> restart() override { return supervisor_->restart(); }
@@ -180,7 +176,6 @@ class local_device final : public device_endpoint, public peer_memory {
   [[nodiscard]] result<void> make_ready(prepared_request& made, const request_type& type,
                                         const void* request, const request_options& options,
                                         manner how);
-  void sample(record& r) const noexcept;
   void note_refusal(prepared_request& made, const request_type& type, const void* request,
                     error& why);
   [[nodiscard]] result<void> write_part(prepared_request& made, const request_type& type,
@@ -218,8 +213,7 @@ class local_device final : public device_endpoint, public peer_memory {
   void complete_error(std::uint16_t slot, error& failure);
   void reach_slab(const detail::buffer& of, wire::pool_number pool, bool writable);
   void forget_slab(const memory_pool& peer, const slab_place& removed);
-  [[nodiscard]] device_statistics statistics_of(std::uint64_t answered, std::uint64_t failed,
-                                                std::uint64_t refused) const;
+  [[nodiscard]] device_statistics statistics_of(const outcome_counts::reading& ended) const;
   [[nodiscard]] bool keeps_outputs(std::uint16_t slot, errc code) const;
 
   const std::int32_t ordinal_;
