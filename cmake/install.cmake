@@ -3,6 +3,7 @@
 #   worker the worker process and the compiler of kernels, in libexec/troupe
 #   cpu    the CPU backend, a plugin in lib/troupe
 #   cuda   the CUDA backend, several plugins there: its own and one for each vendor library
+#   telemetry  libtroupe-telemetry, the target troupe::telemetry
 # the function `troupe_add_plugin` for plugins of one's own, and the program bin/troupe, which reports
 # the parts that a machine lacks.
 # A component is there when its target was built. The layout is fixed, so that the library finds
@@ -28,6 +29,13 @@ if(TARGET troupe-worker)
   set_target_properties(troupe-worker troupe-compiler PROPERTIES INSTALL_RPATH "$ORIGIN/../../lib")
   install(TARGETS troupe-worker troupe-compiler RUNTIME DESTINATION libexec/troupe)
 endif()
+list(APPEND TROUPE_COMPONENTS telemetry)
+set_target_properties(troupe-telemetry PROPERTIES INSTALL_RPATH "$ORIGIN")
+if(SKBUILD)
+  install(TARGETS troupe-telemetry EXPORT troupeTargets LIBRARY DESTINATION lib NAMELINK_SKIP)
+else()
+  install(TARGETS troupe-telemetry EXPORT troupeTargets LIBRARY DESTINATION lib)
+endif()
 set_target_properties(troupe-info PROPERTIES INSTALL_RPATH "$ORIGIN/../lib")
 install(TARGETS troupe-info RUNTIME DESTINATION bin)
 foreach(backend IN ITEMS cpu cuda)
@@ -47,7 +55,7 @@ endforeach()
 
 # The targets that an install copies, without tests, benchmarks and examples.
 add_custom_target(troupe_installed)
-add_dependencies(troupe_installed troupe troupe-info)
+add_dependencies(troupe_installed troupe troupe-telemetry troupe-info)
 troupe_add_companions(troupe_installed)
 
 install(EXPORT troupeTargets NAMESPACE troupe:: DESTINATION ${troupe_package_dir})

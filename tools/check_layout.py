@@ -48,7 +48,7 @@ LAYERS = [
     r"src/backend/",
     r"src/(libraries|builtin)/(?P<library>\w+)/",
     r"(include/troupe|src)/parallel/",
-    r"(include/troupe|src)/(info|testing)/|include/troupe/\w+\.hpp|src/libraries/",
+    r"(include/troupe|src)/(exposition|info|testing)/|include/troupe/\w+\.hpp|src/libraries/",
 ]
 # The floors of src/device (ADR 81): each folder, and those that it may include beside itself.
 # "endpoint" is endpoint.hpp; "device" are the other files of the folder itself.

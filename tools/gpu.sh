@@ -45,7 +45,7 @@ gpu_build() {
   local targets
   configure gpu
   mapfile -t targets < <(gpu_names "$(folder_of gpu)" | sed 's/^/bin\//')
-  build gpu "${targets[@]}"
+  build gpu troupe-telemetry "${targets[@]}"
 }
 
 # Packing ----------------------------------------------------------------------------------------
@@ -80,7 +80,7 @@ command_gpu-pack() {
   for name in "${names[@]}"; do
     cp "$from/bin/$name" "$gpu_stage/bin/"
   done
-  cp "$from"/lib/libtroupe.so.0 "$gpu_stage/lib/" # the one name that programs ask for
+  cp "$from"/lib/libtroupe{,-telemetry}.so.0 "$gpu_stage/lib/" # the names that programs ask for
   cp "$from"/lib/troupe/*.so "$gpu_stage/lib/troupe/"
   cp "$from"/lib/plugins/*.so "$gpu_stage/lib/plugins/" # as users have them
   cp "$from"/libexec/troupe/troupe-{worker,compiler} "$gpu_stage/libexec/troupe/"

@@ -40,6 +40,7 @@ SECTIONS = {
     "Keys and values of attention": ("_core", ["KvCache", "KvStep"]),
     "Graphs": ("_core", ["Graph", "GraphReplies"]),
     "Profile": ("_core", ["Profile"]),
+    "Telemetry": ("_core", ["Telemetry"]),
     "Timer": ("_core", ["Timer"]),
 }
 

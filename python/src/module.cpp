@@ -1,4 +1,5 @@
 #include "binding.hpp"
+#include "telemetry.hpp"
 
 NB_MODULE(_core, m) {
   using namespace troupe::python;
@@ -12,6 +13,7 @@ NB_MODULE(_core, m) {
   add_device(m);
   add_actor(m);
   add_system(m);
+  add_telemetry(m);
   add_world(m);
   add_parallel(m);
   add_events(m);

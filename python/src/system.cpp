@@ -6,6 +6,7 @@
 #include "events/logging.hpp"
 #include "operations/python_operation.hpp"
 #include "profile.hpp"
+#include "telemetry.hpp"
 #include "world/world.hpp"
 
 #include <troupe/base/version.hpp>
@@ -139,6 +140,24 @@ void add_reports(nb::class_<py_system>& system) {
           "The last seconds of all devices as JSON that Perfetto (ui.perfetto.dev) shows:\n"
           "requests whose times were taken, failures, and events.")
       .def(
+          "telemetry",
+          [](const py_system& s, std::uint16_t port, std::string address, std::string token,
+             bool socket, double fresh, double grace) {
+            (void)s.get();
+            return serve_telemetry(s.handle, port, std::move(address), std::move(token), socket,
+                                   fresh, grace);
+          },
+          nb::arg("port") = 0, nb::arg("address") = "127.0.0.1", nb::arg("token") = "",
+          nb::arg("socket") = true, nb::arg("fresh") = 5.0, nb::arg("grace") = 2.0,
+          "Shows this system until it is closed: a page for browsers at its url, /metrics for\n"
+          "Prometheus, /livez and /readyz for load balancers, /snapshot.json, and a socket for\n"
+          "`troupe top`. Nothing there changes anything.\n\n"
+          "port: 0 for a free one. address: a numeric one; any but this machine's own needs a\n"
+          "token of at least 16 characters. fresh: a device in which no request has ended well "
+          "for\n"
+          "so many seconds is probed. grace: seconds that a device counts as ready while it "
+          "recovers.")
+      .def(
           "topology", [](const py_system& s) { return topology_of(s.get().system); },
           "How the devices made so far reach each other's memory:\n"
           "{(reader, owner): DeviceLink}, by their numbers.");
@@ -170,9 +189,8 @@ void add_system(nb::module_& m) {
       m, "System",
       "A tree of actors, the threads that run them, and the devices.\n\n"
       "threads: in the pool of actors; 0 for one per processor. drain: seconds\n"
-      "that actors have at the end for the messages in their mailboxes. sample:\n"
-      "the times of one request in this many are taken, for snapshot() and\n"
-      "trace(); 0 takes none.");
+      "that actors have at the end for the messages in their mailboxes. sample: the times of\n"
+      "one request in this many are taken, for snapshot() and trace(); 0 takes none.");
   system
       .def(
           "__init__",

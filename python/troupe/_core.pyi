@@ -631,6 +631,23 @@ class Profile:
     def rows(self) -> dict[str, dict[str, Any]]: ...
     def clear(self) -> None: ...
 
+class Telemetry:
+    """What System.telemetry() has started."""
+    @property
+    def url(self) -> str: ...
+    @property
+    def port(self) -> int: ...
+    @property
+    def socket(self) -> str: ...
+    def close(self) -> None: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        why: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
+
 class System:
     """A tree of actors, the threads that run them, and the devices."""
     def __init__(self, threads: int = 0, drain: float = 1.0, sample: int = 64) -> None: ...
@@ -672,6 +689,15 @@ class System:
         staging_bytes: int = ...,
         run_limit: float | None = None,
     ) -> World: ...
+    def telemetry(
+        self,
+        port: int = 0,
+        address: str = "127.0.0.1",
+        token: str = "",
+        socket: bool = True,
+        fresh: float = 5.0,
+        grace: float = 2.0,
+    ) -> Telemetry: ...
     def topology(self) -> dict[tuple[int, int], DeviceLink]: ...
     def spawn(
         self,

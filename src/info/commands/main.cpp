@@ -3,6 +3,7 @@
 #include "info/commands/closest_name.hpp"
 #include "info/commands/demo.hpp"
 #include "info/commands/requests.hpp"
+#include "info/commands/top.hpp"
 #include "info/report.hpp"
 
 #include <fmt/format.h>
@@ -29,6 +30,9 @@ constexpr const char* usage =
     "  requests [--json] [LIBRARY|REQUEST]\n"
     "                           what can be asked; of one request, all that it takes\n"
     "  requests --index         all of it as one page of Markdown\n"
+    "  top [--once] [--json] [--rate|--total|--failed|--p50|--p99] [PID|URL]\n"
+    "                           what a running program does, as it tells "
+    "(troupe::telemetry::serve)\n"
     "  demo                     matrix products go on while their worker is killed\n"
     "  version                  the version of Troupe, as --version\n"
     "  help                     this text, as --help after any command\n";
@@ -54,34 +58,45 @@ int show_usage(const command_line&) {
   return 0;
 }
 
-const std::array commands{command{"info",
-                                  {"--json", "--limits"},
-                                  0,
-                                  [](const command_line& given) {
-                                    show_report(given.has("--json"), given.has("--limits"));
-                                    return 0;
-                                  }},
-                          command{"requests",
-                                  {"--json", "--index"},
-                                  1,
-                                  [](const command_line& given) {
-                                    if (!given.has("--index")) {
-                                      return show_requests(
-                                          given.words.empty() ? "" : given.words[0],
-                                          given.has("--json"));
-                                    }
-                                    show_index();
-                                    return 0;
-                                  }},
-                          command{"demo", {}, 0, [](const command_line&) { return show_demo(); }},
-                          command{"version",
-                                  {},
-                                  0,
-                                  [](const command_line&) {
-                                    fmt::print("{}\n", TROUPE_VERSION);
-                                    return 0;
-                                  }},
-                          command{"help", {}, 1, &show_usage}};
+const std::array commands{
+    command{"info",
+            {"--json", "--limits"},
+            0,
+            [](const command_line& given) {
+              show_report(given.has("--json"), given.has("--limits"));
+              return 0;
+            }},
+    command{"requests",
+            {"--json", "--index"},
+            1,
+            [](const command_line& given) {
+              if (!given.has("--index")) {
+                return show_requests(given.words.empty() ? "" : given.words[0],
+                                     given.has("--json"));
+              }
+              show_index();
+              return 0;
+            }},
+    command{"top",
+            {"--once", "--json", "--rate", "--total", "--failed", "--p50", "--p99"},
+            1,
+            [](const command_line& given) {
+              std::string_view sort = "rate";
+              for (const std::string_view one : given.options) {
+                if (one != "--once" && one != "--json") sort = one.substr(2);
+              }
+              return show_top(given.words.empty() ? "" : given.words[0], sort, given.has("--once"),
+                              given.has("--json"));
+            }},
+    command{"demo", {}, 0, [](const command_line&) { return show_demo(); }},
+    command{"version",
+            {},
+            0,
+            [](const command_line&) {
+              fmt::print("{}\n", TROUPE_VERSION);
+              return 0;
+            }},
+    command{"help", {}, 1, &show_usage}};
 
 int refuse(const std::string& why) {
   fmt::print(stderr, "troupe: {}\n`troupe help` lists the commands\n", why);

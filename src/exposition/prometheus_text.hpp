@@ -1,0 +1,34 @@
+#pragma once
+
+#include <troupe/telemetry/snapshot.hpp>
+
+#include <cstddef>
+#include <set>
+#include <string>
+#include <tuple>
+
+namespace troupe::telemetry {
+
+/// The facts in Prometheus's text format 0.0.4.
+class prometheus_text {
+ public:
+  /// The operations that would make too many series are added up as the operation "other". An
+  /// operation that was once by itself stays so, because counters must not fall.
+  [[nodiscard]] std::string write(const telemetry_snapshot& s);
+
+  /// The most for operations; all others together have fewer than 100 for each device.
+  static constexpr std::size_t most_series = 4000;
+
+ private:
+  void admit(const device_telemetry& d);
+  [[nodiscard]] bool is_admitted(const device_telemetry& d, const std::string& operation,
+                                 int code) const {
+    return admitted_.contains({d.ordinal, operation, code});
+  }
+  [[nodiscard]] device_telemetry limited(const device_telemetry& d) const;
+
+  std::set<std::tuple<std::int32_t, std::string, int>> admitted_;  // -1: all but failures
+  std::size_t series_ = 0;
+};
+
+}  // namespace troupe::telemetry
