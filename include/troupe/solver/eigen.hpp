@@ -35,7 +35,7 @@ struct TROUPE_EXPORT eig {
 /// alpha · vlᴴ · b, for each pair of alpha and beta.
 ///
 /// a and b are [batch, n, n], matrices of any kind. An eigenvalue is alpha / beta, and infinite
-/// where beta is 0: b may be singular. Where both are 0, the pencil is singular, and every number
+/// where beta is 0: b may be singular. If both are 0, the pencil is singular, and every number
 /// is an eigenvalue. alpha is [batch, n], complex; beta is [batch, n], real and not negative. vr
 /// (if `right` is set) and vl (if `left` is set) are [batch, n, n], complex, with vectors in
 /// columns, of which the sum of magnitudes of real and imaginary part is at most 1 and reaches it.

@@ -91,6 +91,7 @@ class local_device final : public device_endpoint, public peer_memory {
   }
   void leave_mapping_lane(std::uint8_t lane) noexcept override { lanes_.leave_mapping(lane); }
   void wake_worker() noexcept override { requests_->wake_worker(); }
+  void expect_graphs(std::uint8_t lane) noexcept override { requests_->expect_graphs(lane); }
 
   /// Lets the workers of this device read the memory of another one from now on: shared memory as a
   /// whole, a GPU's slab by slab, once a request names it. \errors `unsupported` beyond 63 peers
