@@ -189,9 +189,8 @@ void add_system(nb::module_& m) {
       m, "System",
       "A tree of actors, the threads that run them, and the devices.\n\n"
       "threads: in the pool of actors; 0 for one per processor. drain: seconds\n"
-      "that actors have at the end for the messages in their mailboxes. sample:\n"
-      "the times of one request in this many are taken, for snapshot() and\n"
-      "trace(); 0 takes none.");
+      "that actors have at the end for the messages in their mailboxes. sample: the times of\n"
+      "one request in this many are taken, for snapshot() and trace(); 0 takes none.");
   system
       .def(
           "__init__",

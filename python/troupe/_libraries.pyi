@@ -2879,6 +2879,24 @@ class Solver(Library):
         tag: int = ...,
     ) -> Future[Any]:
         """Finds eigenvalues and eigenvectors of matrices of any kind."""
+    def eig_generalised(
+        self,
+        a: TensorLike,
+        b: TensorLike,
+        alpha: TensorLike | None = ...,
+        beta: TensorLike | None = ...,
+        *,
+        vr: TensorLike | None = ...,
+        vl: TensorLike | None = ...,
+        right: bool = ...,
+        left: bool = ...,
+        info: TensorLike | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+        tag: int = ...,
+    ) -> Future[Any]:
+        """Finds eigenvalues alpha / beta and eigenvectors of a with b, matrices of any kind."""
     def eigh(
         self,
         a: TensorLike,
@@ -3040,6 +3058,34 @@ class Solver(Library):
         tag: int = ...,
     ) -> Future[Tensor]:
         """Solves systems with factors from `getrf`: op_a(a) · x = b."""
+    def hetrf(
+        self,
+        a: TensorLike,
+        factor: TensorLike | None = ...,
+        pivots: TensorLike | None = ...,
+        *,
+        uplo: Literal['upper', 'lower'] = ...,
+        info: TensorLike | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+        tag: int = ...,
+    ) -> Future[Any]:
+        """Factors Hermitian matrices: a = U · D · Uᴴ (upper), or a = L · D · Lᴴ (lower)."""
+    def hetrs(
+        self,
+        factor: TensorLike,
+        pivots: TensorLike,
+        b: TensorLike,
+        x: TensorLike | None = ...,
+        *,
+        uplo: Literal['upper', 'lower'] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+        tag: int = ...,
+    ) -> Future[Tensor]:
+        """Solves systems with factors from `hetrf`: a · x = b."""
     def orgqr(
         self,
         qr: TensorLike,

@@ -118,6 +118,8 @@ class device_endpoint {
   virtual void leave_mapping_lane(std::uint8_t lane) noexcept = 0;
   /// Makes the worker check the flags that its requests wait for and the program sets.
   virtual void wake_worker() noexcept = 0;
+  /// Graphs run on this lane: standbys prepare to record there.
+  virtual void expect_graphs(std::uint8_t lane) noexcept = 0;
 
   // State and lifetime.
 

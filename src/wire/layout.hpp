@@ -158,6 +158,9 @@ struct mailbox_header {
   /// The program's waiters for completions: an epoch and `wait_bits`. A worker reads it after each
   /// mark; it wakes each sleeper at most once per epoch.
   alignas(cache_line) std::atomic<std::uint32_t> waits{0};
+  /// A bit for each lane that has run a graph: standbys prepare to record there. Set by the
+  /// program, which then rings all workers.
+  std::atomic<std::uint32_t> graph_lanes{0};
   alignas(cache_line) activation active;
   /// The address ranges of peers, by pool number from `first_peer_pool` on. The program adds a
   /// range (release) before it publishes a request that names the pool, and never changes one. So

@@ -33,6 +33,7 @@ class lane_context {
   [[nodiscard]] virtual bool is_recording() const noexcept { return false; }
   /// While it records: the work that the executor enqueues needs this object, so it lives as long
   /// as the recording. For objects in caches, which may be dropped before: plans, modules.
+  // Overrides move it. NOLINTNEXTLINE(performance-unnecessary-value-param)
   virtual void retain(std::shared_ptr<const void> object) { (void)object; }
   /// This call does its work in a way that later calls may not, such as one that is being measured:
   /// it should not be recorded.

@@ -50,4 +50,35 @@ struct TROUPE_EXPORT sytrs {
   static void describe(description<sytrs>& d);
 };
 
+/// Factors Hermitian matrices: a = U · D · Uᴴ (upper), or a = L · D · Lᴴ (lower).
+///
+/// As `sytrf`, for c64 and c128. The imaginary part of a's diagonal is taken to be zero. Source:
+/// LAPACK xHETRF.
+struct TROUPE_EXPORT hetrf {
+  static constexpr std::string_view name = "solver.hetrf";
+  using reply = void;
+
+  any_tensor a{};
+  any_tensor factor{};
+  any_tensor pivots{};
+  any_tensor info{};
+  blas::uplo uplo = blas::uplo::lower;
+
+  static void describe(description<hetrf>& d);
+};
+
+/// Solves systems with factors from `hetrf`: a · x = b. As `sytrs`. Source: LAPACK xHETRS.
+struct TROUPE_EXPORT hetrs {
+  static constexpr std::string_view name = "solver.hetrs";
+  using reply = void;
+
+  any_tensor factor{};
+  any_tensor pivots{};
+  any_tensor b{};
+  any_tensor x{};
+  blas::uplo uplo = blas::uplo::lower;
+
+  static void describe(description<hetrs>& d);
+};
+
 }  // namespace troupe::solver

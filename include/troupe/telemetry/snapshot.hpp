@@ -75,7 +75,7 @@ struct device_telemetry {
   /// add up to `answered`, and their failures to `failed`.
   device_statistics statistics{};
   std::vector<operation_telemetry> operations{};  ///< by name
-  /// Times are those of one request in this many, drawn at random (`metrics_config::sample`); 0: of
+  /// Times are those of one request in this many, drawn at random (`metrics_config::sample`). 0 is
   /// none.
   std::uint32_t sample = 0;
   std::vector<quarantined_request> quarantine{};

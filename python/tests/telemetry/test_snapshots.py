@@ -14,9 +14,9 @@ def test_a_snapshot_counts_by_operation_and_adds_time_up_by_tag() -> None:
         gpu = system.device(backend="cpu")
         a = gpu.zeros((4, 4), "float32")
         for _ in range(3):
-            gpu.memory.fill(a, 1.0, tag=7).get()
+            gpu.memory.fill(to=a, value=1, tag=7).result()
         with pytest.raises(troupe.ShapeMismatch):
-            gpu.blas.gemm(a, gpu.zeros((3, 2), "float32"), a)
+            gpu.blas.gemm(a, gpu.zeros((3, 2), "float32"))
         now = system.snapshot()
         device = now.devices[0]
         assert device.health.state == "ready"

@@ -13,8 +13,7 @@
 namespace troupe {
 
 answers::answers(mailbox& requests, std::span<record> records, lane_walk& walk, taint_watch& taints,
-                 quarantine_book& quarantine, protocol_violation& violation, bool on_device,
-                 std::shared_ptr<flight_recorder> recorder)
+                 quarantine_book& quarantine, protocol_violation& violation, bool on_device)
     : requests_(requests),
       records_(records.data()),
       walk_(walk),
@@ -22,8 +21,7 @@ answers::answers(mailbox& requests, std::span<record> records, lane_walk& walk, 
       quarantine_(quarantine),
       violation_(violation),
       freed_(std::make_unique<std::uint16_t[]>(records.size())),
-      times_(on_device),
-      recorder_(std::move(recorder)) {}
+      times_(on_device) {}
 
 inline void answers::note_answered(record& r, const error* failure) {
   r.now = record::stage::answered;
@@ -43,14 +41,15 @@ inline void answers::note_answered(record& r, const error* failure) {
 // The recorder has every failure, also of requests whose times are not taken.
 void answers::note_failed(const record& r, errc code) {
   outcomes_.note_failed(*r.type, code);
-  if (!recorder_ || r.timed == record::timing::sampled) return;
-  recorder_->note({.name = r.type->name,
-                   .id = r.ticket,
-                   .tag = r.tag,
-                   .generation = generation_,
-                   .lane = r.lane,
-                   .outcome = code,
-                   .ended = std::chrono::steady_clock::now()});
+  flight_recorder* const recorder = outcomes_.recorder();
+  if (recorder == nullptr || r.timed == record::timing::sampled) return;
+  recorder->note({.name = r.type->name,
+                  .id = r.ticket,
+                  .tag = r.tag,
+                  .generation = generation_,
+                  .lane = r.lane,
+                  .outcome = code,
+                  .ended = std::chrono::steady_clock::now()});
 }
 
 // Before its answer runs, which may ask for the times.
@@ -63,17 +62,17 @@ void answers::note_times(std::uint16_t slot, const error* failure) {
   const request_times times = times_.of_request(sent);
   const clock::time_point ended = clock::now();
   if (failure == nullptr) outcomes_.note_times(*r.type, ended - sent, times);
-  tags_.note(r.tag, times.device);
-  if (!recorder_) return;
-  recorder_->note({.name = r.type->name,
-                   .id = r.ticket,
-                   .tag = r.tag,
-                   .generation = generation_,
-                   .lane = r.lane,
-                   .outcome = failure == nullptr ? errc{} : failure->code,
-                   .sent = sent,
-                   .ended = ended,
-                   .times = times});
+  outcomes_.tags().note(r.tag, times.device);
+  if (outcomes_.recorder() == nullptr) return;
+  outcomes_.recorder()->note({.name = r.type->name,
+                              .id = r.ticket,
+                              .tag = r.tag,
+                              .generation = generation_,
+                              .lane = r.lane,
+                              .outcome = failure == nullptr ? errc{} : failure->code,
+                              .sent = sent,
+                              .ended = ended,
+                              .times = times});
 }
 
 inline void answers::free_slot(std::uint16_t slot) {

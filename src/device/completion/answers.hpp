@@ -5,11 +5,9 @@
 #include "device/completion/outcome_counts.hpp"
 #include "device/completion/protocol_violation.hpp"
 #include "device/completion/quarantine_book.hpp"
-#include "device/completion/tag_times.hpp"
 #include "device/completion/taint_watch.hpp"
 #include "device/mailbox/mailbox.hpp"
 #include "device/mailbox/record.hpp"
-#include "telemetry/flight_recorder.hpp"
 
 #include <troupe/base/unique_function.hpp>
 
@@ -42,8 +40,7 @@ class answers {
   using keeps_outputs = unique_function<bool(std::uint16_t, errc)>;
 
   answers(mailbox& requests, std::span<record> records, lane_walk& walk, taint_watch& taints,
-          quarantine_book& quarantine, protocol_violation& violation, bool on_device,
-          std::shared_ptr<flight_recorder> recorder);
+          quarantine_book& quarantine, protocol_violation& violation, bool on_device);
 
   /// Ends a request that the worker in service has completed.
   void finish(std::uint16_t slot, bool may_have_reply) {
@@ -69,7 +66,6 @@ class answers {
   [[nodiscard]] std::string text_of(std::uint16_t slot);
   [[nodiscard]] const counts& totals() const noexcept { return counts_; }
   [[nodiscard]] outcome_counts& outcomes() noexcept { return outcomes_; }
-  [[nodiscard]] const tag_times& tags() const noexcept { return tags_; }
   void note_generation(std::uint64_t now) noexcept { generation_ = now; }
   [[nodiscard]] std::uint64_t skipped_reruns() const noexcept { return skipped_reruns_; }
   [[nodiscard]] const ended_times& times() const noexcept { return times_; }
@@ -107,11 +103,9 @@ class answers {
   std::size_t freed_count_ = 0;
   std::uint64_t skipped_reruns_ = 0;
   ended_times times_;
-  const std::shared_ptr<flight_recorder> recorder_;  // may be null
-  std::uint64_t generation_ = 0;                     // of the worker in service
+  std::uint64_t generation_ = 0;  // the worker in service has it
   counts counts_;
   outcome_counts outcomes_;
-  tag_times tags_;
   complete_error complete_error_;
   keeps_outputs keeps_outputs_;
 };

@@ -102,6 +102,7 @@ std::uint64_t outcome_counts::refused() const {
 
 auto outcome_counts::read() const -> reading {
   reading all;
+  all.tags = tags_.read();
   std::map<std::string_view, operation_telemetry> by_name;
   const auto fail = [&](std::string_view name, errc code, std::uint64_t count) {
     if (count == 0) return;

@@ -1,5 +1,8 @@
 #pragma once
 
+#include "device/completion/tag_times.hpp"
+#include "telemetry/flight_recorder.hpp"
+
 #include <troupe/request/request.hpp>
 #include <troupe/telemetry/snapshot.hpp>
 
@@ -11,6 +14,7 @@
 #include <memory>
 #include <mutex>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace troupe {
@@ -34,16 +38,21 @@ class outcome_counts {
   /// The times of a request that has ended well, and how long it took from sending to the answer.
   void note_times(const request_type& type, std::chrono::nanoseconds duration,
                   const request_times& times) noexcept;
+  /// Records requests that end, too; null for none. Set before any is sent.
+  void record_to(std::shared_ptr<flight_recorder> recorder) { recorder_ = std::move(recorder); }
+  [[nodiscard]] flight_recorder* recorder() const noexcept { return recorder_.get(); }
+  [[nodiscard]] tag_times& tags() noexcept { return tags_; }
   /// Any thread.
   void note_refused(const request_type& type, errc code) noexcept;
   /// How many were refused. Any thread.
   [[nodiscard]] std::uint64_t refused() const;
 
   struct reading {
-    std::vector<operation_telemetry> operations;  ///< by name
+    std::vector<operation_telemetry> operations{};  ///< by name
     std::uint64_t done = 0;
     std::uint64_t failed = 0;  ///< refused ones included
     std::uint64_t refused = 0;
+    std::vector<tag_time> tags{};
   };
   /// Any thread.
   [[nodiscard]] reading read() const;
@@ -82,8 +91,10 @@ class outcome_counts {
 
   std::array<std::atomic<entry*>, places> table_{};  // by id; the next places if one is taken
   std::vector<std::unique_ptr<entry>> entries_;      // never reallocated: the role appends
-  entry other_;                                      // beyond `most_operations`
-  mutable std::mutex mutex_;                         // guards the rest
+  tag_times tags_;
+  std::shared_ptr<flight_recorder> recorder_;
+  entry other_;               // beyond `most_operations`
+  mutable std::mutex mutex_;  // guards the rest
   std::vector<refusal> refusals_;
   std::uint64_t refused_ = 0;
 };

@@ -28,16 +28,14 @@ reactor::handle reactor::create(std::shared_ptr<mailbox> requests,
                                 std::shared_ptr<os::unique_fd> device_wakes,
                                 const std::shared_ptr<memory_pool>& device_memory,
                                 std::shared_ptr<memory_pool> host_memory,
-                                std::chrono::nanoseconds quarantine,
-                                std::shared_ptr<flight_recorder> recorder) {
+                                std::chrono::nanoseconds quarantine) {
   return handle(new reactor(std::move(requests), std::move(device_wakes), device_memory,
-                            std::move(host_memory), quarantine, std::move(recorder)));
+                            std::move(host_memory), quarantine));
 }
 
 reactor::reactor(std::shared_ptr<mailbox> requests, std::shared_ptr<os::unique_fd> device_wakes,
                  const std::shared_ptr<memory_pool>& device_memory,
-                 std::shared_ptr<memory_pool> host_memory, std::chrono::nanoseconds quarantine,
-                 std::shared_ptr<flight_recorder> recorder)
+                 std::shared_ptr<memory_pool> host_memory, std::chrono::nanoseconds quarantine)
     : mailbox_(std::move(requests)),
       device_(std::move(device_wakes)),
       requests_(*mailbox_),
@@ -49,7 +47,7 @@ reactor::reactor(std::shared_ptr<mailbox> requests, std::shared_ptr<os::unique_f
       violation_(device_),
       walk_(requests_, records_.get(), taints_, violation_),
       answers_(requests_, {records_.get(), requests_.capacity()}, walk_, taints_, quarantine_,
-               violation_, device_memory->on_device(), std::move(recorder)) {
+               violation_, device_memory->on_device()) {
   set_waits(wire::wait_lazy);
 }
 

@@ -51,8 +51,7 @@ class reactor final : public completion_driver {
   reactor(const reactor&) = delete;
   reactor& operator=(const reactor&) = delete;
 
-  /// Reference-counted: the device and each future of this driver hold a reference, so a future may
-  /// outlive its device.
+  /// The device and each of its futures hold a reference, so a future may outlive its device.
   struct let_go {
     void operator()(reactor* r) const noexcept { r->release(); }
   };
@@ -61,8 +60,7 @@ class reactor final : public completion_driver {
                                      std::shared_ptr<os::unique_fd> device_wakes,
                                      const std::shared_ptr<memory_pool>& device_memory,
                                      std::shared_ptr<memory_pool> host_memory,
-                                     std::chrono::nanoseconds quarantine,
-                                     std::shared_ptr<flight_recorder> recorder = nullptr);
+                                     std::chrono::nanoseconds quarantine);
   void retain() noexcept override { references_.fetch_add(1, std::memory_order_relaxed); }
   void release() noexcept override;
 
@@ -90,7 +88,6 @@ class reactor final : public completion_driver {
   [[nodiscard]] record& at(std::uint16_t slot) noexcept { return records_[slot]; }
   [[nodiscard]] const answers::counts& totals() const noexcept { return answers_.totals(); }
   [[nodiscard]] outcome_counts& outcomes() noexcept { return answers_.outcomes(); }
-  [[nodiscard]] const tag_times& tags() const noexcept { return answers_.tags(); }
   [[nodiscard]] taint_watch& taints() noexcept { return taints_; }
   [[nodiscard]] quarantine_book& quarantine() noexcept { return quarantine_; }
 
@@ -123,8 +120,7 @@ class reactor final : public completion_driver {
   [[nodiscard]] std::uint64_t given(const role&, std::uint8_t lane) const noexcept {
     return walk_.given(lane);
   }
-  /// False if the current worker's mark of a lane is out of range. Then it is unknown which
-  /// requests of the lane have run.
+  /// False if the worker's mark of a lane is out of range, so that it is unknown what has run.
   [[nodiscard]] bool mark_can_be(const role&, std::uint8_t lane) const noexcept {
     return walk_.mark_can_be(lane);
   }
@@ -151,8 +147,7 @@ class reactor final : public completion_driver {
   [[nodiscard]] std::uint64_t skipped_reruns(const role&) const noexcept {
     return answers_.skipped_reruns();
   }
-  /// Answers a request that an earlier worker has completed, from that worker's segment; the slot
-  /// stays in flight, and the request must not be run any more.
+  /// Answers early from the segment of an earlier worker, which has completed the request.
   void answer_completed(const role&, std::uint16_t slot, const wire::worker_header* by,
                         bool may_have_reply) {
     answers_.answer_completed(slot, by, may_have_reply);
@@ -204,8 +199,7 @@ class reactor final : public completion_driver {
 
   reactor(std::shared_ptr<mailbox> requests, std::shared_ptr<os::unique_fd> device_wakes,
           const std::shared_ptr<memory_pool>& device_memory,
-          std::shared_ptr<memory_pool> host_memory, std::chrono::nanoseconds quarantine,
-          std::shared_ptr<flight_recorder> recorder);
+          std::shared_ptr<memory_pool> host_memory, std::chrono::nanoseconds quarantine);
   ~reactor() override;
 
   // Who has the role, and how its holder waits: role.cpp.

@@ -102,7 +102,9 @@ result<void> send(const std::shared_ptr<graph_call>& call, device_endpoint& to) 
   // One that is stepped waits for its requests, too. Both types have the fields of `graph::run`.
   const request_type& type =
       call->request->stepped ? request_type_of<graph::run_conditional>() : *call->graph->sent_as;
-  return detail::send(to, type, call->request, call->options, to.lane_for(type),
+  const std::uint8_t lane = to.lane_for(type);
+  to.expect_graphs(lane);
+  return detail::send(to, type, call->request, call->options, lane,
                       [call](std::byte*, error* failure) { answer(call, failure); });
 }
 

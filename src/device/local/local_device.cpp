@@ -12,7 +12,6 @@
 #include "wire/control.hpp"
 
 #include <troupe/device/device.hpp>
-#include <troupe/telemetry/snapshot.hpp>
 
 #include <fmt/format.h>
 
@@ -62,6 +61,12 @@ result<std::vector<std::string>> absolute_paths(const std::vector<std::string>& 
                    "device_config::plugins: all paths together must take at most {} bytes; "
                    "the {} paths take more",
                    sizeof(message.plugins), paths.size())};
+}
+
+// Later ones are drawn at random, when a request of the slot is sampled.
+void draw_first_samples(reactor& completions, std::uint32_t capacity, std::uint32_t sample) {
+  for (std::uint32_t slot = 0; sample > 0 && slot < capacity; ++slot)
+    completions.at(static_cast<std::uint16_t>(slot)).until_sample = 1 + slot % sample;
 }
 
 }  // namespace
@@ -210,12 +215,10 @@ result<void> local_device::build(chosen_backend backend, supervisor_environment&
   auto event = os::create_event();
   if (!event) return std::move(event).error();
   auto wakes = std::make_shared<os::unique_fd>(*std::move(event));
-  completions_ = reactor::create(requests_, wakes, device_memory_, host_memory_, config_.quarantine,
-                                 recorder_);
-  if (metrics_.sample > 0) {
-    for (std::uint32_t slot = 0; slot < requests_->capacity(); ++slot)
-      completions_->at(static_cast<std::uint16_t>(slot)).until_sample = 1 + slot % metrics_.sample;
-  }
+  completions_ =
+      reactor::create(requests_, wakes, device_memory_, host_memory_, config_.quarantine);
+  completions_->outcomes().record_to(recorder_);
+  draw_first_samples(*completions_, requests_->capacity(), metrics_.sample);
   set_driver(*completions_);
   completions_->on_failure(
       [this](std::uint16_t slot, error& failure) { complete_error(slot, failure); });
@@ -337,61 +340,6 @@ std::uint64_t local_device::free_bytes() const {
   if (!device_memory_->source()) return left;
   const auto card = device_memory_->source()->level();
   return card ? std::min(left, card->free + memory.kept_bytes) : left;
-}
-
-device_statistics local_device::statistics() const {
-  const auto& totals = completions_->totals();
-  // In a forked process, the thread that held the lock at the fork does not exist.
-  const std::uint64_t refused = completions_->is_copy() ? 0 : completions_->outcomes().refused();
-  return statistics_of(totals.answered.load(std::memory_order_acquire),
-                       totals.failed.load(std::memory_order_acquire) + refused, refused);
-}
-
-// Call it with the requests that had ended at an earlier moment: more may have been sent since.
-device_statistics local_device::statistics_of(std::uint64_t answered, std::uint64_t failed,
-                                              std::uint64_t refused) const {
-  device_statistics s;
-  s.answered = answered;
-  s.failed = failed;
-  s.replayed = supervisor_->replayed();
-  s.sent = requests_->next_ticket() + refused;
-  s.in_flight = s.sent - (answered + failed);
-  const pool_statistics memory = device_memory_->statistics();
-  s.memory_used_bytes = memory.used_bytes;
-  s.memory_peak_bytes = memory.peak_bytes;
-  s.memory_limit_bytes = memory.limit_bytes;
-  s.buffers = memory.buffers;
-  return s;
-}
-
-device_telemetry local_device::telemetry() const {
-  device_telemetry now;
-  now.ordinal = ordinal_;
-  now.backend = device_memory_->source() ? "cuda" : "cpu";
-  now.description = description_;
-  now.health = health();
-  if (completions_->is_copy()) {
-    now.statistics = statistics();
-    return now;
-  }
-  outcome_counts::reading ended = completions_->outcomes().read();
-  now.statistics = statistics_of(ended.done, ended.failed, ended.refused);
-  now.operations = std::move(ended.operations);
-  now.sample = metrics_.sample;
-  now.tags = completions_->tags().read();
-  now.quarantine = quarantine();
-  now.mailbox_capacity = requests_->capacity();
-  now.mailbox_bytes = requests_->heap_bytes();
-  now.mailbox_used_bytes = requests_->heap_used_bytes();
-  const memory_pool::restricted_bytes restricted = device_memory_->restricted();
-  now.frozen_bytes = restricted.frozen;
-  now.tainted_bytes = restricted.tainted;
-  journal_.count(now);
-  if (const auto& source = device_memory_->source()) {
-    if (gpu_sensors read; source->read_sensors(read)) now.sensors = std::move(read);
-  }
-  now.last_turn = supervisor_->ask_for_turn();
-  return now;
 }
 
 }  // namespace troupe

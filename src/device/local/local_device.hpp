@@ -49,18 +49,15 @@ class local_device final : public device_endpoint, public peer_memory {
                             const request_options& options, completion&& done, manner how) override;
   [[nodiscard]] std::optional<error> refusal_of(const request_type& type) const override;
   void open(std::uint16_t slot) noexcept override { requests_->open(slot); }
-  /// The first phase of sending the part of a request for several devices: everything that can
-  /// refuse it. It is prepared on all of them before it is published on any. `number` is that of
-  /// the request in its world. Its lane is `wire::world_lane`, and it has no run limit: its peers
-  /// may be late.
-  ///
+  /// The first phase of sending a part of a request for several devices: all that can refuse it. It
+  /// is prepared on all of them before it is published on any. Its lane is `wire::world_lane`, and
+  /// it has no run limit: its peers may be late. `number` is that of the request in its world.
   /// Precondition: the request is valid. Until it is published or dropped, freezes and thaws of
-  /// this device wait. So a sender that has prepared it must not wait for another device: use
-  /// `if_full::refuse`, and drop all to try again.
+  /// this device wait, so its sender must not wait for another device: it drops all to try again.
   [[nodiscard]] result<prepared_request> prepare_part(const request_type& type, const void* request,
                                                       std::uint64_t number);
-  /// The second phase: the request gets its place in the order. Cannot fail. `awaited`: a thread
-  /// waits for the whole request.
+  /// The second phase: its place in the order. Cannot fail. `awaited`: a thread waits for all
+  /// parts.
   sent_request publish(prepared_request&& made, completion&& done, bool awaited = true) noexcept;
   [[nodiscard]] future<bool> cancel(sent_request one) override;
   [[nodiscard]] bool would_wait() noexcept override;
@@ -94,6 +91,7 @@ class local_device final : public device_endpoint, public peer_memory {
   }
   void leave_mapping_lane(std::uint8_t lane) noexcept override { lanes_.leave_mapping(lane); }
   void wake_worker() noexcept override { requests_->wake_worker(); }
+  void expect_graphs(std::uint8_t lane) noexcept override { requests_->expect_graphs(lane); }
 
   /// Lets the workers of this device read the memory of another one from now on: shared memory as a
   /// whole, a GPU's slab by slab, once a request names it. \errors `unsupported` beyond 63 peers
@@ -106,8 +104,7 @@ class local_device final : public device_endpoint, public peer_memory {
   void reach_words(const any_tensor& of);
   /// How far the worker has come with the part of an operation.
   [[nodiscard]] world_operation::progress progress_of(sent_request one);
-  /// Ends the worker if it runs this request, which then fails with this error and does not run
-  /// again.
+  /// Ends the worker if it runs this request, which then fails with this error for good.
   void end_running(sent_request one, error why) {
     supervisor_->end_running(one.slot, one.ticket, std::move(why));
   }
@@ -140,12 +137,8 @@ class local_device final : public device_endpoint, public peer_memory {
   void watch_generation(supervisor::generation_watcher watcher) override {
     supervisor_->watch(std::move(watcher));
   }
-  bool execute(unique_function<void()> command) override {
-    return supervisor_->execute(std::move(command));
-  }
-  void look_until(unique_function<bool()> look) override {
-    supervisor_->look_until(std::move(look));
-  }
+  bool execute(unique_function<void()> f) override { return supervisor_->execute(std::move(f)); }
+  void look_until(unique_function<bool()> f) override { supervisor_->look_until(std::move(f)); }
   bool drain(std::chrono::nanoseconds timeout) override;
   void stop(error reason) override { supervisor_->stop(std::move(reason)); }
   [[nodiscard]] result<void> restart() override { return supervisor_->restart(); }
@@ -153,13 +146,11 @@ class local_device final : public device_endpoint, public peer_memory {
   [[nodiscard]] const device_config& config() const noexcept { return config_; }
 
   // For its owner and for tests.
-
   /// Sets the counter of its end. Once, before the device is shared.
   void set_ends(std::shared_ptr<ending_devices> ends) { ends_ = std::move(ends); }
   /// The devices of its system, until that has shut down. Set once, before the device is shared.
   [[nodiscard]] std::shared_ptr<sibling_devices> siblings() const { return siblings_.lock(); }
   void set_siblings(const std::shared_ptr<sibling_devices>& all) { siblings_ = all; }
-  /// Null if it records nothing.
   [[nodiscard]] const flight_recorder* recorder() const noexcept { return recorder_.get(); }
   [[nodiscard]] event_journal& journal() noexcept { return journal_; }
   /// Its place in the tree of actors. Set once, before the device is shared.
@@ -186,7 +177,6 @@ class local_device final : public device_endpoint, public peer_memory {
   [[nodiscard]] result<void> make_ready(prepared_request& made, const request_type& type,
                                         const void* request, const request_options& options,
                                         manner how);
-  void sample(record& r) const noexcept;
   void note_refusal(prepared_request& made, const request_type& type, const void* request,
                     error& why);
   [[nodiscard]] result<void> write_part(prepared_request& made, const request_type& type,
@@ -224,8 +214,7 @@ class local_device final : public device_endpoint, public peer_memory {
   void complete_error(std::uint16_t slot, error& failure);
   void reach_slab(const detail::buffer& of, wire::pool_number pool, bool writable);
   void forget_slab(const memory_pool& peer, const slab_place& removed);
-  [[nodiscard]] device_statistics statistics_of(std::uint64_t answered, std::uint64_t failed,
-                                                std::uint64_t refused) const;
+  [[nodiscard]] device_statistics statistics_of(const outcome_counts::reading& ended) const;
   [[nodiscard]] bool keeps_outputs(std::uint16_t slot, errc code) const;
 
   const std::int32_t ordinal_;
@@ -247,8 +236,7 @@ class local_device final : public device_endpoint, public peer_memory {
   device_lanes lanes_;
   std::mutex meeting_mutex_;        // held while a peer is added; before the next one
   mutable std::mutex peers_mutex_;  // guards the next one, whose elements stay; a leaf
-  // By pool number, from `first_peer_pool` on. Their workers' descriptors stay open.
-  std::vector<known_peer> peers_;
+  std::vector<known_peer> peers_;   // by pool number, from `first_peer_pool` on
 
   // Last: its thread uses everything above and ends first.
   std::unique_ptr<supervisor> supervisor_;

@@ -39,6 +39,17 @@ result<std::size_t> encode(record& r, const request_type& type, const void* requ
   return wire::encode(type, request, to, operands);
 }
 
+// Takes the times of this request. The next one in this slot comes after twice the mean at most: at
+// random, because requests may come in a regular order.
+void take_times(record& r, std::uint32_t sample) noexcept {
+  if (sample == 0) return;
+  r.sent_ns = std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+  r.timed = record::timing::sampled;
+  constexpr std::uint64_t golden = 0x9e3779b97f4a7c15;  // Fibonacci hashing
+  const std::uint64_t drawn = static_cast<std::uint64_t>(r.sent_ns) * golden >> 32;
+  r.until_sample = 1 + static_cast<std::uint32_t>(drawn % (2 * std::uint64_t{sample} - 1));
+}
+
 }  // namespace
 
 void prepared_request::drop() noexcept { std::exchange(device_, nullptr)->abandon_slot(slot_); }
@@ -76,17 +87,6 @@ result<void> local_device::make_ready(prepared_request& made, const request_type
   error& why = filled.error();
   if (made.rare_ && made.rare_->trace) made.rare_->trace->refused(why);
   return filled;
-}
-
-// Takes the times of this request. The next one in this slot comes after twice the mean at most: at
-// random, because requests may come in a regular order.
-void local_device::sample(record& r) const noexcept {
-  if (metrics_.sample == 0) return;
-  r.sent_ns = std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
-  r.timed = record::timing::sampled;
-  constexpr std::uint64_t golden = 0x9e3779b97f4a7c15;  // Fibonacci hashing
-  const std::uint64_t drawn = static_cast<std::uint64_t>(r.sent_ns) * golden >> 32;
-  r.until_sample = 1 + static_cast<std::uint32_t>(drawn % (2 * std::uint64_t{metrics_.sample} - 1));
 }
 
 void local_device::note_refusal(prepared_request& made, const request_type& type,
@@ -135,7 +135,7 @@ void local_device::note_rare(prepared_request& made, const request_type& type,
   wire::slot_header& header = requests_->header(*slot);
   r.renew(type, how.lane, options.tag);
   if (--r.until_sample == 0) [[unlikely]]
-    sample(r);
+    take_times(r, metrics_.sample);
   r.deadline_ns = until ? std::chrono::nanoseconds(until->time_since_epoch()).count() : 0;
   r.run_limit_ns = options.run_limit.value_or(config_.run_limit).count();
   header.operation = type.id;

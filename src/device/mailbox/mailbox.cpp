@@ -186,6 +186,17 @@ void mailbox::wake_worker() noexcept {
   os::futex_wake(bells.request, std::numeric_limits<int>::max(), os::sharing::processes);
 }
 
+void mailbox::expect_graphs(std::uint8_t lane) noexcept {
+  const std::uint32_t bit = 1u << lane;
+  if ((shared_->graph_lanes.load(std::memory_order_relaxed) & bit) != 0) return;
+  // Release, then ring: a worker that finds the bell raised sees the bit.
+  shared_->graph_lanes.fetch_or(bit, std::memory_order_release);
+  for (std::size_t i = 0; i < wire::doorbell_sets; ++i) {
+    bells_[i].request.fetch_add(1, std::memory_order_release);
+    os::futex_wake(bells_[i].request, std::numeric_limits<int>::max(), os::sharing::processes);
+  }
+}
+
 void mailbox::activate(std::uint64_t worker, const std::vector<std::uint64_t>& replay,
                        std::uint64_t first_ticket, bool released) noexcept {
   std::copy(replay.begin(), replay.end(), replay_);

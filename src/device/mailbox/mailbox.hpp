@@ -95,6 +95,8 @@ class mailbox {
   /// been given back; its worker never causes that before this call.
   void open(std::uint16_t slot) noexcept;
   void ring_worker() noexcept;
+  /// Graphs run on this lane, see `mailbox_header::graph_lanes`. Any thread.
+  void expect_graphs(std::uint8_t lane) noexcept;
   /// Wakes every sleeping thread of the worker, to check again what it holds back.
   void wake_worker() noexcept;
 

@@ -26,6 +26,10 @@ class inbox {
   [[nodiscard]] bool activated(std::uint64_t worker) const noexcept {
     return mailbox_->active.worker.load(std::memory_order_acquire) == worker;
   }
+  /// The lanes that have run graphs, see `wire::mailbox_header`.
+  [[nodiscard]] std::uint32_t graph_lanes() const noexcept {
+    return mailbox_->graph_lanes.load(std::memory_order_acquire);
+  }
   /// Reads the replay list and the first ticket. Precondition: activated.
   void begin() noexcept;
 

@@ -82,11 +82,22 @@ std::uint64_t lane_queue::ordered() noexcept {
   return ordered_;
 }
 
-result<void> lane_queue::warm_up(warm_up_lane& work) {
+namespace {
+
+result<void> warm_up_one(accelerator_lane& queue, warm_up_lane& work) {
   result<void> outcome;
-  work(*queue_, outcome);
-  auto finished = queue_->finish();
+  work(queue, outcome);
+  auto finished = queue.finish();
   return finished ? std::move(outcome) : std::move(finished);
+}
+
+}  // namespace
+
+result<void> lane_queue::warm_up(warm_up_lane& work) { return warm_up_one(*queue_, work); }
+
+result<void> lane_queue::warm_up_twin(warm_up_lane& work) {
+  accelerator_lane* const twin = queue_->twin();
+  return twin != nullptr ? warm_up_one(*twin, work) : result<void>();
 }
 
 result<void> lane_queue::wait_for(lane_queue& other) {

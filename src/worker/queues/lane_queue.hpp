@@ -59,6 +59,8 @@ class lane_queue {
   }
   /// Runs a little work and waits for its end, before there are any requests.
   [[nodiscard]] result<void> warm_up(warm_up_lane& work);
+  /// The same on its twin, which it has from then on.
+  [[nodiscard]] result<void> warm_up_twin(warm_up_lane& work);
   /// Checks its state, without waiting. \errors `device_fault`
   [[nodiscard]] result<void> check() { return queue_->check(); }
 

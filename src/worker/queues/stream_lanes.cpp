@@ -103,6 +103,10 @@ result<void> stream_lanes::serve() {
       if (auto done = warm_up_more(); !done) return done;
       continue;
     }
+    if (!begun_ && !is_cold() && cold_twins() != 0) {
+      if (auto done = warm_up_twins(); !done) return done;
+      continue;
+    }
     wait(quiet_since);
   }
   return {};
@@ -119,6 +123,19 @@ result<void> stream_lanes::warm_up_more() {
   if (is_loss(outcome)) return outcome;
   ++warmed_up_;
   if (!is_cold() && parts_.warm) parts_.warm();
+  return {};
+}
+
+// One step, as `warm_up_more`.
+result<void> stream_lanes::warm_up_twins() {
+  const auto number = static_cast<std::size_t>(__builtin_ctz(cold_twins()));
+  result<void> outcome;
+  if (!lanes_[number].queue) outcome = make_queue(number);
+  if (outcome) outcome = lanes_[number].queue->warm_up_twin(*parts_.cold[twin_steps_]);
+  if (is_loss(outcome)) return outcome;
+  if (++twin_steps_ < parts_.cold.size()) return {};
+  twin_steps_ = 0;
+  warm_twins_ |= 1u << number;
   return {};
 }
 
@@ -325,7 +342,7 @@ void stream_lanes::wait(clock::time_point quiet_since) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (stopping_.load(std::memory_order_acquire)) return;
   if (begun_ ? parts_.requests.has_more() : parts_.requests.activated(parts_.worker)) return;
-  if (let_go() || marks_moved_) return;
+  if (let_go() || marks_moved_ || (!begun_ && !is_cold() && cold_twins() != 0)) return;
   auto until = clock::time_point::max();
   if (!begun_ && is_cold()) {
     until = quiet_since + ready_before_warm_up;

@@ -47,7 +47,8 @@ namespace troupe::worker {
 /// marked.
 ///
 /// Until the worker is activated this thread makes its libraries load their code, a step at a time:
-/// a standby that is needed early serves at once, and loads the rest on demand.
+/// a standby that is needed early serves at once, and loads the rest on demand. Then it does the
+/// same for the twins of lanes on which the program runs graphs.
 class stream_lanes final : public lane_runner {
  public:
   struct parts {
@@ -115,6 +116,11 @@ class stream_lanes final : public lane_runner {
   [[nodiscard]] result<void> mark_all();
   [[nodiscard]] result<void> make_queue(std::size_t number);
   [[nodiscard]] result<void> warm_up_more();
+  [[nodiscard]] result<void> warm_up_twins();
+  /// Lanes that have run graphs, whose twins are cold.
+  [[nodiscard]] std::uint32_t cold_twins() const noexcept {
+    return parts_.cold.empty() ? 0 : parts_.requests.graph_lanes() & ~warm_twins_;
+  }
   [[nodiscard]] bool is_cold() const noexcept {
     return warmed_up_ < parts_.warm_lanes * parts_.cold.size();
   }
@@ -153,6 +159,8 @@ class stream_lanes final : public lane_runner {
   bool alone_in_flight_ = false;     ///< the last submitted job must run alone
   const job* next_alone_ = nullptr;  // waits for the queues to be empty; others wait for it
   std::size_t warmed_up_ = 0;        // steps of `parts::cold`, lane by lane
+  std::uint32_t warm_twins_ = 0;     // bit per lane
+  std::size_t twin_steps_ = 0;       // steps of `parts::cold` that the next of them has run
   bool begun_ = false;
   bool impossible_mark_ = false;
 

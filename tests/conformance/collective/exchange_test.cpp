@@ -114,6 +114,24 @@ TEST(CollectiveRefusal, OfFactorsNamesTheOneThatIsWrong) {
            "factors[0] must be f32, because x[0] is f32; it is f64");
 }
 
+TEST(CollectiveRefusal, NamesTheTensorAndTheRuleOfEachOperation) {
+  small_world w(2);
+  const auto x = w.random(dtype::f32, {4});
+  const auto y = w.random(dtype::f32, {4});
+  w.refuse(collective::broadcast{.x = {x[0], any_tensor()}, .y = y, .root = 2},
+           errc::invalid_argument, "root must be a rank, 0 to 1; it is 2");
+  w.refuse(collective::broadcast{.x = x, .y = y}, errc::invalid_argument,
+           "x[1] must not be given: only rank 0, the root, has one");
+  w.refuse(collective::all_gather{.x = x, .y = y}, errc::shape_mismatch,
+           "y[0] must have 8 elements");
+  w.refuse(collective::all_to_allv{.x = x, .y = y, .counts = {1, 2, 3}}, errc::invalid_argument,
+           "counts must hold 2 × 2 numbers");
+  w.refuse(collective::all_to_allv{.x = x, .y = y, .counts = {1, -2, 3, 0}}, errc::invalid_argument,
+           "counts[1] must be 0");
+  w.refuse(collective::all_to_allv{.x = x, .y = y, .counts = {1, 4, 0, 0}}, errc::shape_mismatch,
+           "x[0] must have at least 5 elements");
+}
+
 TEST(CollectiveRefusal, NamesTheTensorAndTheRule) {
   small_world w(2);
   const auto x = w.random(dtype::f32, {4});
@@ -150,18 +168,6 @@ TEST(CollectiveRefusal, NamesTheTensorAndTheRule) {
   std::vector<any_tensor> inputs = x;
   inputs.insert(inputs.end(), one.begin(), one.end());
   w.refuse(all_reduce{.x = inputs, .y = twice}, errc::aliasing, "y[0]");
-  w.refuse(collective::broadcast{.x = {x[0], any_tensor()}, .y = y, .root = 2},
-           errc::invalid_argument, "root must be a rank, 0 to 1; it is 2");
-  w.refuse(collective::broadcast{.x = x, .y = y}, errc::invalid_argument,
-           "x[1] must not be given: only rank 0, the root, has one");
-  w.refuse(collective::all_gather{.x = x, .y = y}, errc::shape_mismatch,
-           "y[0] must have 8 elements");
-  w.refuse(collective::all_to_allv{.x = x, .y = y, .counts = {1, 2, 3}}, errc::invalid_argument,
-           "counts must hold 2 × 2 numbers");
-  w.refuse(collective::all_to_allv{.x = x, .y = y, .counts = {1, -2, 3, 0}}, errc::invalid_argument,
-           "counts[1] must be 0");
-  w.refuse(collective::all_to_allv{.x = x, .y = y, .counts = {1, 4, 0, 0}}, errc::shape_mismatch,
-           "x[0] must have at least 5 elements");
 
   w.all.rank(1).release(y[1]);
   w.refuse(all_reduce{.x = x, .y = y}, errc::stale_buffer, "y is stale");

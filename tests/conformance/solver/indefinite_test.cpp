@@ -195,8 +195,19 @@ TEST(SolverIndefinite, SytrsSolves) {
     expect_solves<solver::sytrf, solver::sytrs>(type, false);
 }
 
-TEST(SolverIndefinite, SaysWhichBlockIsZero) {
-  for (const dtype type : classic_types) {
+TEST(SolverIndefinite, HetrfFactorsInBlocks) {
+  for (const dtype type : complex_types)
+    expect_all_blocks<solver::hetrf>(type, true);
+}
+
+TEST(SolverIndefinite, HetrsSolves) {
+  for (const dtype type : complex_types)
+    expect_solves<solver::hetrf, solver::hetrs>(type, true);
+}
+
+template <class Factor>
+void expect_zero_block(std::span<const dtype> types) {
+  for (const dtype type : types) {
     for (const blas::uplo uplo : triangles) {
       scene s;
       auto& a = matrices(s, type, {2}, 5, 5, arrangement::column);
@@ -208,36 +219,35 @@ TEST(SolverIndefinite, SaysWhichBlockIsZero) {
       auto& pivots = vectors(s, dtype::i64, {2}, 5);
       auto& info = numbers(s, dtype::i32, {2});
       expect_numerical(s,
-                       s.attempt(solver::sytrf{.a = a.view,
-                                               .factor = factor.view,
-                                               .pivots = pivots.view,
-                                               .info = info.view,
-                                               .uplo = uplo}),
+                       s.attempt(Factor{.a = a.view,
+                                        .factor = factor.view,
+                                        .pivots = pivots.view,
+                                        .info = info.view,
+                                        .uplo = uplo}),
                        "matrix 1: singular: pivot 3 is zero");
       EXPECT_EQ(s.elements_now(info), (std::vector<number>{0, 3})) << s.note();
     }
   }
 }
 
-TEST(SolverIndefinite, RefusesWhatItCannotDo) {
-  scene s;
-  const auto f32 = dtype::f32;
-  const auto a = matrices(s, f32, {2}, 3, 3, arrangement::row).view;
-  const auto b = matrices(s, f32, {2}, 3, 2, arrangement::row).view;
-  const auto x = matrices(s, f32, {2}, 3, 2, arrangement::row).view;
-  s.refuse(solver::sytrf{.a = a, .factor = a, .pivots = vectors(s, dtype::i32, {2}, 3).view},
-           errc::type_mismatch, "pivots");
-  s.refuse(solver::sytrf{.a = b, .factor = x, .pivots = vectors(s, dtype::i64, {2}, 3).view},
-           errc::shape_mismatch);
-  // Bad pivots are data, so they are found when the request runs, and followed nowhere.
+TEST(SolverIndefinite, SytrfSaysWhichBlockIsZero) {
+  expect_zero_block<solver::sytrf>(classic_types);
+}
+TEST(SolverIndefinite, HetrfSaysWhichBlockIsZero) {
+  expect_zero_block<solver::hetrf>(complex_types);
+}
+
+/// Bad pivots are data, so they are found when the request runs, and followed nowhere.
+template <class Solve>
+void expect_refused_pivots() {
   const auto refused = [&](const std::vector<number>& pivots, std::string_view text) {
-    scene solve;
-    auto& factor = matrices(solve, f32, {2}, 3, 3, arrangement::row);
-    auto& wild = vectors(solve, dtype::i64, {2}, 3);
-    solve.fill(wild, pivots);
-    auto& right = matrices(solve, f32, {2}, 3, 2, arrangement::row);
-    const auto answer = solve.attempt(solver::sytrs{
-        .factor = factor.view, .pivots = wild.view, .b = right.view, .x = right.view});
+    scene s;
+    auto& factor = matrices(s, dtype::c64, {2}, 3, 3, arrangement::row);
+    auto& wild = vectors(s, dtype::i64, {2}, 3);
+    s.fill(wild, pivots);
+    auto& b = matrices(s, dtype::c64, {2}, 3, 2, arrangement::row);
+    const auto answer =
+        s.attempt(Solve{.factor = factor.view, .pivots = wild.view, .b = b.view, .x = b.view});
     ASSERT_FALSE(answer);
     EXPECT_EQ(answer.error().code, errc::invalid_argument);
     EXPECT_EQ(answer.error().message, text);
@@ -248,6 +258,23 @@ TEST(SolverIndefinite, RefusesWhatItCannotDo) {
   refused({1, -3, -3, -2, -2, -3}, "matrix 1: pivots[2] is -3" + end);
   refused({-2, -3, 3, 1, 2, 3}, "matrix 0: pivots[0] is -2" + end);
   refused({-4, -4, 3, 1, 2, 3}, "matrix 0: pivots[0] is -4" + end);
+}
+
+TEST(SolverIndefinite, SytrsRefusesBadPivots) { expect_refused_pivots<solver::sytrs>(); }
+TEST(SolverIndefinite, HetrsRefusesBadPivots) { expect_refused_pivots<solver::hetrs>(); }
+
+TEST(SolverIndefinite, RefusesWhatItCannotDo) {
+  scene s;
+  const auto f32 = dtype::f32;
+  const auto a = matrices(s, f32, {2}, 3, 3, arrangement::row).view;
+  const auto b = matrices(s, f32, {2}, 3, 2, arrangement::row).view;
+  const auto x = matrices(s, f32, {2}, 3, 2, arrangement::row).view;
+  s.refuse(solver::hetrf{.a = a, .factor = a, .pivots = vectors(s, dtype::i64, {2}, 3).view},
+           errc::type_mismatch, "a");
+  s.refuse(solver::sytrf{.a = a, .factor = a, .pivots = vectors(s, dtype::i32, {2}, 3).view},
+           errc::type_mismatch, "pivots");
+  s.refuse(solver::sytrf{.a = b, .factor = x, .pivots = vectors(s, dtype::i64, {2}, 3).view},
+           errc::shape_mismatch);
 }
 
 }  // namespace

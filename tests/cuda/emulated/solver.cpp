@@ -5,9 +5,13 @@
 #include "libraries/memory/cuda/kernels.hpp"
 #include "libraries/solver/cpu/outcomes.hpp"
 #include "libraries/solver/cuda/kernels/banded.cuh"
+#include "libraries/solver/cuda/kernels/hermitian_solve.cuh"
 #include "libraries/solver/cuda/kernels/outcomes.hpp"
 #include "libraries/solver/cuda/kernels/pivoted_qr.cuh"
+#include "libraries/solver/cuda/kernels/shaping.hpp"
+#include "libraries/solver/shared/block_pivots.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <memory>
@@ -86,6 +90,66 @@ result<void> solve_by_cholesky(const band_systems& s, bool upper, lane&) {
                         : solve_by_cholesky<false>(block, shared, one);
     }
   });
+}
+
+result<void> factor_hermitian(const matrices& a, bool upper, std::int64_t* pivots,
+                              std::int32_t* info, lane&) {
+  return in_block(a.type, [&]<class D>(const emulated_block& block, block_memory<D>& shared, D) {
+    for (std::int64_t b = 0; b < a.count; ++b)
+      info[b] = factor_hermitian(block, shared, hermitian_matrix<D>(a, upper, pivots, b));
+  });
+}
+
+result<void> solve_hermitian(const matrices& factor, bool upper, std::int64_t* pivots,
+                             const matrices& x, lane&) {
+  return in_block(x.type, [&]<class D>(const emulated_block& block, block_memory<D>& shared, D) {
+    for (std::int64_t b = 0; b < x.count; ++b) {
+      const hermitian_matrix<D> a(factor, upper, pivots, b);
+      solve_forward(block, a, right_sides<D>(x, b));
+      solve_backward(block, shared, a, right_sides<D>(x, b));
+    }
+  });
+}
+
+// The executors of these kernels ask for no other change.
+result<void> shape_triangle(const matrices& m, const triangle_shape& as, lane&) {
+  return for_classic_type(m.type, [&]<class T>(T) -> result<void> {
+    for (std::int64_t b = 0; b < m.count; ++b) {
+      for (std::int64_t j = 0; j < m.columns; ++j) {
+        for (std::int64_t i = 0; i < m.rows; ++i) {
+          if (as.upper ? i > j : i < j) m.at<T>(b)[j * m.ld + i] = T{};
+        }
+      }
+    }
+    return {};
+  });
+}
+
+result<void> admit_block_pivots(const any_tensor& pivots, std::int64_t* to,
+                                std::uint64_t* first_bad, lane&) {
+  const std::int64_t n = pivots.extent(pivots.rank() - 1);
+  const auto* const given = pivots.data<std::int64_t>();
+  *first_bad = ~std::uint64_t{0};
+  for (std::int64_t first = 0; first < pivots.count(); first += n) {
+    const std::int64_t bad = solver::first_bad_block_pivot(given + first, n);
+    for (std::int64_t i = 0; i < n; ++i)
+      to[first + i] = bad == n ? given[first + i] : i + 1;
+    if (bad < n) *first_bad = std::min(*first_bad, static_cast<std::uint64_t>(first + bad));
+  }
+  return {};
+}
+
+result<void> report_block_pivots(const any_tensor& pivots, const std::uint64_t* first_bad,
+                                 late_failure, lane&) {
+  if (*first_bad == ~std::uint64_t{0}) return {};
+  const auto flat = static_cast<std::int64_t>(*first_bad);
+  const std::int64_t n = pivots.extent(pivots.rank() - 1);
+  return error{.code = errc::invalid_argument,
+               .message = (pivots.rank() > 1 ? "matrix " + std::to_string(flat / n) + ": " : "") +
+                          "pivots[" + std::to_string(flat % n) + "] is " +
+                          std::to_string(pivots.data<std::int64_t>()[flat]) +
+                          ", not within 1 and " + std::to_string(n) +
+                          std::string(solver::not_a_pair)};
 }
 
 result<void> clear(const any_tensor& t, lane&) {

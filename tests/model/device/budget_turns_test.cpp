@@ -159,6 +159,7 @@ TEST_F(DeviceTurns, ADeviceWhoseWorkersEndBeforeTheyAnswerStopsHoweverSlowlyThey
   send(0);
   for (int i = 0; i < 10 && core_->supervision().state() != device_state::stopped; ++i) {
     lose_worker();
+    if (core_->supervision().state() == device_state::stopped) break;  // there is no next turn
     if (environment_.next() == nullptr) {
       environment_.time = core_->supervision().next_turn();
       turn();

@@ -80,7 +80,7 @@ class GraphEquality : public ::testing::Test {
       const auto i = static_cast<std::int64_t>(below(n));
       return of.slice(0, i, i + 1).value().reshape({n}).value();
     };
-    switch (below(queues() != nullptr ? 6 : 13)) {
+    switch (below(queues() != nullptr ? 6 : 15)) {
       case 0:
         return take(blas::gemm{.a = a, .b = b, .c = c, .alpha = 0.25});
       case 1:
@@ -105,6 +105,13 @@ class GraphEquality : public ::testing::Test {
         return take(primitives::scan{.x = row(a), .y = row(b), .deterministic = true});
       case 11:
         return take(rng::uniform{.to = a, .from = {.seed = number}});
+      case 12:
+        return take(primitives::sort{.x = a, .y = b});
+      case 13:
+        return take(elementwise::map{
+            .inputs = {a, b}, .outputs = {c}, .what = elementwise::function::of(2, [](auto x) {
+                                                return x[0] * 0.5 + x[1] * x[1];
+                                              })});
       default:
         return take(blas::syrk{.a = a, .c = b, .alpha = 0.25});
     }
@@ -167,6 +174,32 @@ TEST_F(GraphEquality, RandomRequestsHaveTheBitsOfTheSameOneByOne) {
   }
   EXPECT_GE(launches, queues() != nullptr ? 50 : 0);
   std::cout << recorded << " requests in recorded segments, " << launches << " launches\n";
+}
+
+// Also where the GPU finds the failure, in a recording.
+TEST_F(GraphEquality, FailsAsItsRequestDoes) {
+  if (queues() != nullptr) GTEST_SKIP() << "it has no such request";
+  const auto indices = gpu_.tensor<std::int32_t>({4}).value();
+  const auto rows = gpu_.tensor<float>({4, n}).value();
+  gpu_.ask(memory::fill{.to = graphs_[0], .value = 3}).get();
+  graph_recorder rec = gpu_.record("rows");
+  rec.add(memory::fill{.to = rows});
+  rec.add(elementwise::gather_rows{.table = graphs_[0], .indices = indices, .y = rows});
+  rec.add(blas::scal{.x = rows.slice(0, 0, 1).value().reshape({n}).value(), .alpha = 2});
+  const request_graph g = std::move(rec).finish().value();
+  for (int run = 0; run < 8; ++run) {
+    const bool is_good = run % 3 != 2;
+    gpu_.ask(memory::fill{.to = indices, .value = is_good ? 1 : n}).get();
+    const auto done = gpu_.run(g).get_result();
+    ASSERT_EQ(done.has_value(), is_good) << run;
+    if (!is_good) {
+      EXPECT_NE(done.error().message.find("32"), std::string::npos) << done.error().to_string();
+      continue;
+    }
+    numbers first(n);
+    gpu_.copy(rows.slice(0, 0, 1).value(), first).get();
+    EXPECT_EQ(first, numbers(n, 6)) << run;
+  }
 }
 
 TEST_F(GraphEquality, HoldsWhileWorkersAreKilled) {

@@ -59,6 +59,20 @@ TEST_F(WorkerStandby, WarmsUpEveryLibraryOnEachOfTheFirstLanesAndSaysSo) {
   EXPECT_EQ(device_.lanes.load(), static_cast<int>(stage_.warm_lanes) + 1);
 }
 
+TEST_F(WorkerStandby, WarmsUpTheTwinsOfLanesThatRunGraphs) {
+  stage_.requests->expect_graphs(1);
+  start();
+  await_warm();
+  while (library::warm[1].load() < 4)
+    std::this_thread::yield();
+  stage_.requests->expect_graphs(7);  // while it sleeps
+  while (library::warm[7].load() < 2)
+    std::this_thread::yield();
+  EXPECT_EQ(device_.twins.load(), 2);
+  stage_.requests->activate(1, {}, 0);
+  expect_service();
+}
+
 TEST_F(WorkerStandby, ThatIsNeededServesAfterTheStepItIsAt) {
   library::may_end.store(false);
   start();

@@ -50,6 +50,8 @@ constexpr product_kernel<T> kernel{
 
 }  // namespace
 
+// Each source that includes this has a name of its own for it.
+// NOLINTNEXTLINE(misc-definitions-in-headers)
 constinit const product_kernels KERNELS{
     .of_f32 = kernel<float>, .of_f64 = kernel<double>, .of_i32 = kernel<std::uint32_t>};
 

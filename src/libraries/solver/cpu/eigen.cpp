@@ -1,3 +1,4 @@
+#include "libraries/solver/cpu/conjugate_pairs.hpp"
 #include "libraries/solver/cpu/lapack.hpp"
 #include "libraries/solver/cpu/outcomes.hpp"
 #include "libraries/solver/cpu/scratch.hpp"
@@ -10,26 +11,6 @@
 
 namespace troupe::cpu {
 namespace {
-
-/// LAPACK's eigenvectors of a real matrix: a column is one, or two columns are the real and the
-/// imaginary part of one and of its conjugate.
-template <class R>
-void spread_vectors(const R* imaginary, const matrix_view<R>& packed,
-                    const matrix_view<std::complex<R>>& v) {
-  for (std::int64_t j = 0; j < v.columns; ++j) {
-    const bool is_pair = imaginary[j] != 0 && j + 1 < v.columns;
-    for (std::int64_t i = 0; i < v.rows; ++i) {
-      const R real = packed(i, j);
-      if (!is_pair) {
-        v(i, j) = real;
-        continue;
-      }
-      v(i, j) = {real, packed(i, j + 1)};
-      v(i, j + 1) = {real, -packed(i, j + 1)};
-    }
-    if (is_pair) ++j;
-  }
-}
 
 template <class T>
 result<void> eig(const solver::eig& r, lane_context& lane) {

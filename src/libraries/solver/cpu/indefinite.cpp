@@ -24,8 +24,9 @@ result<void> check_block_pivots(const any_tensor& pivots, std::int64_t matrix) {
                           std::string(solver::not_a_pair)};
 }
 
-template <class T>
-result<void> sytrf(const solver::sytrf& r, lane_context& lane) {
+/// `routine` is xSYTRF or xHETRF.
+template <class T, class R, class Routine>
+result<void> factor_blocks(const R& r, Routine routine, lane_context& lane) {
   const std::int64_t count = batch_count(r.a);
   outcomes ended(r.a, r.info);
   if (count == 0) return {};
@@ -37,7 +38,7 @@ result<void> sytrf(const solver::sytrf& r, lane_context& lane) {
   blasint lwork = -1;
   blasint info = 0;
   T best{};
-  solver_lapack<T>::sytrf(&side, &like.rows, nullptr, &least, nullptr, &best, &lwork, &info, 1);
+  routine(&side, &like.rows, nullptr, &least, nullptr, &best, &lwork, &info, 1);
   lwork = std::max(enough(best), least);
   const auto space = memory.add<T>(lwork);
   if (auto taken = memory.take(lane); !taken) return taken;
@@ -48,8 +49,8 @@ result<void> sytrf(const solver::sytrf& r, lane_context& lane) {
     if (a.at != work.at) copy_triangle(r.uplo, a, work);
     const std::int64_t ld = work.ld();
     if (work.rows > 0)
-      solver_lapack<T>::sytrf(&side, &work.rows, work.at, &ld, vector_of<std::int64_t>(r.pivots, i),
-                              memory[space], &lwork, &info, 1);
+      routine(&side, &work.rows, work.at, &ld, vector_of<std::int64_t>(r.pivots, i), memory[space],
+              &lwork, &info, 1);
     if (place.is_packed()) copy_triangle(r.uplo, work, factor);
     if (a.at != factor.at) clear_beside(r.uplo, factor);
     ended.note(i, work.rows > 0 ? info : 0, solver::zero_pivot);
@@ -57,8 +58,9 @@ result<void> sytrf(const solver::sytrf& r, lane_context& lane) {
   return ended.verdict();
 }
 
-template <class T>
-result<void> sytrs(const solver::sytrs& r, lane_context& lane) {
+/// `routine` is xSYTRS or xHETRS.
+template <class T, class R, class Routine>
+result<void> solve_blocks(const R& r, Routine routine, lane_context& lane) {
   const std::int64_t count = batch_count(r.b);
   if (count == 0) return {};
   scratch memory;
@@ -76,23 +78,36 @@ result<void> sytrs(const solver::sytrs& r, lane_context& lane) {
     const std::int64_t ldb = work.ld();
     blasint info = 0;
     if (!work.empty())
-      solver_lapack<T>::sytrs(&side, &work.rows, &work.columns, factor.at, &lda,
-                              vector_of<std::int64_t>(r.pivots, i), work.at, &ldb, &info, 1);
+      routine(&side, &work.rows, &work.columns, factor.at, &lda,
+              vector_of<std::int64_t>(r.pivots, i), work.at, &ldb, &info, 1);
     copy_unless_same(work, x);
   }
   return {};
 }
 
 result<void> run_sytrf(const solver::sytrf& r, lane_context& lane) {
-  return with_classic_type(r.a.type(), [&]<class T>(T) { return sytrf<T>(r, lane); });
+  return with_classic_type(
+      r.a.type(), [&]<class T>(T) { return factor_blocks<T>(r, solver_lapack<T>::sytrf, lane); });
 }
 result<void> run_sytrs(const solver::sytrs& r, lane_context& lane) {
-  return with_classic_type(r.factor.type(), [&]<class T>(T) { return sytrs<T>(r, lane); });
+  return with_classic_type(r.factor.type(), [&]<class T>(T) {
+    return solve_blocks<T>(r, solver_lapack<T>::sytrs, lane);
+  });
+}
+result<void> run_hetrf(const solver::hetrf& r, lane_context& lane) {
+  return r.a.type() == dtype::c64 ? factor_blocks<c64>(r, solver_lapack<c64>::hetrf, lane)
+                                  : factor_blocks<c128>(r, solver_lapack<c128>::hetrf, lane);
+}
+result<void> run_hetrs(const solver::hetrs& r, lane_context& lane) {
+  return r.factor.type() == dtype::c64 ? solve_blocks<c64>(r, solver_lapack<c64>::hetrs, lane)
+                                       : solve_blocks<c128>(r, solver_lapack<c128>::hetrs, lane);
 }
 
 const plugin_operations indefinite_operations([](operation_table& table) {
   table.add<solver::sytrf>(run_sytrf, effort::by_size);
   table.add<solver::sytrs>(run_sytrs, effort::by_size);
+  table.add<solver::hetrf>(run_hetrf, effort::by_size);
+  table.add<solver::hetrs>(run_hetrs, effort::by_size);
 });
 
 }  // namespace

@@ -43,6 +43,16 @@ TROUPE_LAPACK(c)
 TROUPE_LAPACK(z)
 #undef TROUPE_LAPACK
 
+#define TROUPE_LAPACK(p)                                                                           \
+  void p##hetrf_(const char* uplo, const blasint* n, void* a, const blasint* lda, blasint* pivots, \
+                 void* work, const blasint* lwork, blasint* info, std::size_t);                    \
+  void p##hetrs_(const char* uplo, const blasint* n, const blasint* nrhs, const void* a,           \
+                 const blasint* lda, const blasint* pivots, void* b, const blasint* ldb,           \
+                 blasint* info, std::size_t);
+TROUPE_LAPACK(c)
+TROUPE_LAPACK(z)
+#undef TROUPE_LAPACK
+
 // Complex types take one more workspace, of real numbers; their names differ.
 #define TROUPE_LAPACK(p, un, he, ...)                                                             \
   void p##un##gqr_(const blasint* m, const blasint* n, const blasint* k, void* a,                 \
@@ -113,6 +123,10 @@ TROUPE_LAPACK(z, he, TROUPE_REAL_WORK)
 #undef TROUPE_REAL_WORK
 
 #define TROUPE_LAPACK(p)                                                                           \
+  void p##ggev_(const char* jobvl, const char* jobvr, const blasint* n, void* a,                   \
+                const blasint* lda, void* b, const blasint* ldb, void* alphar, void* alphai,       \
+                void* beta, void* vl, const blasint* ldvl, void* vr, const blasint* ldvr,          \
+                void* work, const blasint* lwork, blasint* info, std::size_t, std::size_t);        \
   void p##geev_(const char* jobvl, const char* jobvr, const blasint* n, void* a,                   \
                 const blasint* lda, void* wr, void* wi, void* vl, const blasint* ldvl, void* vr,   \
                 const blasint* ldvr, void* work, const blasint* lwork, blasint* info, std::size_t, \
@@ -121,6 +135,10 @@ TROUPE_LAPACK(s)
 TROUPE_LAPACK(d)
 #undef TROUPE_LAPACK
 #define TROUPE_LAPACK(p)                                                                           \
+  void p##ggev_(const char* jobvl, const char* jobvr, const blasint* n, void* a,                   \
+                const blasint* lda, void* b, const blasint* ldb, void* alpha, void* beta,          \
+                void* vl, const blasint* ldvl, void* vr, const blasint* ldvr, void* work,          \
+                const blasint* lwork, void* rwork, blasint* info, std::size_t, std::size_t);       \
   void p##geev_(const char* jobvl, const char* jobvr, const blasint* n, void* a,                   \
                 const blasint* lda, void* w, void* vl, const blasint* ldvl, void* vr,              \
                 const blasint* ldvr, void* work, const blasint* lwork, void* rwork, blasint* info, \
@@ -149,6 +167,9 @@ struct solver_lapack;
     static constexpr auto geqp3 = p##geqp3_;   \
     static constexpr auto sytrf = p##sytrf_;   \
     static constexpr auto sytrs = p##sytrs_;   \
+    static constexpr auto hetrf = p##he##trf_; \
+    static constexpr auto hetrs = p##he##trs_; \
+    static constexpr auto ggev = p##ggev_;     \
     static constexpr auto ungqr = p##un##gqr_; \
     static constexpr auto unmqr = p##un##mqr_; \
     static constexpr auto gesdd = p##gesdd_;   \

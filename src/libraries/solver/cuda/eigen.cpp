@@ -109,8 +109,18 @@ result<void> run_eig(const solver::eig& r, lane& where, late_failure failure) {
       r.a, failure, where);
 }
 
+/// See limits::cusolver::pencils.
+result<void> refuse_pencils(const solver::eig_generalised&, lane&) {
+  return error{.code = errc::unsupported,
+               .message =
+                   "not offered: cuSOLVER has no xGGEV; ask a CPU device, use "
+                   "eigh_generalised if a is symmetric and b positive definite, or if b is "
+                   "far from singular eig of gesv's b⁻¹ · a"};
+}
+
 const plugin_operations eigen_operations([](operation_table& table) {
   add<solver::eig>(table, run_eig, effort::blocks_host);
+  add<solver::eig_generalised>(table, refuse_pencils);
 });
 
 }  // namespace

@@ -80,7 +80,19 @@ inline constexpr vendor_limit triangles{
     .test = "SolverCholesky.PotrfFactors:SolverTriangular.TrtriInverts",
     .can_be_lifted = false};
 
-inline constexpr std::array all{
-    polar, approximate, batches_without_vectors, range, single_column, refinement, triangles};
+inline constexpr vendor_limit pencils{
+    .name = "solver.pencils",
+    .library = "cuSOLVER",
+    .from = "12.0",
+    .condition = "eig_generalised is unsupported: there is no xGGEV",
+    .evidence =
+        "only definite pencils (sygvd) are there; eigenvalues of b⁻¹ · a are not those of a pencil "
+        "with a singular b: 12.0, headers, 2026-11-27",
+    .test = "SolverEig.FindsEigenvectorsOfPencils",
+    .can_be_lifted = false};
+
+inline constexpr std::array all{polar,     approximate,   batches_without_vectors,
+                                range,     single_column, refinement,
+                                triangles, pencils};
 
 }  // namespace troupe::limits::cusolver

@@ -50,4 +50,15 @@ void sytrs::describe(description<sytrs>& d) {
   describe_block_solving(d, solver_types);
 }
 
+void hetrf::describe(description<hetrf>& d) {
+  d.about("Factors Hermitian matrices: a = U · D · Uᴴ (upper), or a = L · D · Lᴴ (lower).",
+          "LAPACK xHETRF");
+  describe_block_factoring(d, {dtype::c64, dtype::c128}, "Hermitian matrices");
+}
+
+void hetrs::describe(description<hetrs>& d) {
+  d.about("Solves systems with factors from `hetrf`: a · x = b.", "LAPACK xHETRS");
+  describe_block_solving(d, {dtype::c64, dtype::c128});
+}
+
 }  // namespace troupe::solver

@@ -1,3 +1,5 @@
+#include "backend/cuda/context/launch.cuh"
+#include "backend/cuda/context/loading.hpp"
 #include "backend/cuda/context/recording/failure_delivery.hpp"
 #include "wire/layout.hpp"
 
@@ -18,13 +20,13 @@ __global__ void deliver(const wire::reply_slot* from, wire::reply_slot* to) {
   to->code = from->code;
 }
 
+const kernel_loading delivery([] { return load(deliver); });
+
 }  // namespace
 
 result<void> deliver_failure(const std::byte* slot, std::byte* reply, cudaStream_t stream) {
-  deliver<<<1, 1, 0, stream>>>(
-      reinterpret_cast<const wire::reply_slot*>(slot),
-      reinterpret_cast<wire::reply_slot*>(reply - offsetof(wire::reply_slot, bytes)));
-  return check(cudaGetLastError(), "deliver");
+  return launch(deliver, 1, 1, stream, reinterpret_cast<const wire::reply_slot*>(slot),
+                reinterpret_cast<wire::reply_slot*>(reply - offsetof(wire::reply_slot, bytes)));
 }
 
 }  // namespace troupe::cuda

@@ -124,6 +124,7 @@ void store_pairs(const real_of<T>* first, const real_of<T>* second, std::int64_t
   }
   if (n % 2 != 0) narrow(first[n / 2], y[(n - 1) * step]);
 }
+// NOLINTNEXTLINE(readability-non-const-parameter): it is written to in the lambda
 inline void store_places(const std::int32_t* from, std::int64_t n, std::uint8_t* to,
                          std::int64_t step) {
   with_step(step, [=](auto s) {

@@ -25,8 +25,10 @@ template <class Real>
 struct vectors {
   static constexpr int lanes = register_bytes / static_cast<int>(sizeof(Real));
   using whole = std::conditional_t<sizeof(Real) == 8, std::int64_t, std::int32_t>;
+  // An alias cannot have the attribute. NOLINTBEGIN(modernize-use-using)
   typedef Real reals __attribute__((vector_size(register_bytes)));
   typedef whole wholes __attribute__((vector_size(register_bytes)));
+  // NOLINTEND(modernize-use-using)
 };
 
 /// Every other element of two vectors, of which the second one begins with the last of the first.
@@ -45,7 +47,7 @@ template <int Step, class T>
   if constexpr (!std::same_as<T, real_of<T>>) {
     real_of<T> wide[v::lanes];
     for (int i = 0; i < v::lanes; ++i)
-      wide[i] = widen(x[i * Step]);
+      wide[i] = widen(x[std::ptrdiff_t{i} * Step]);
     std::memcpy(&to, wide, sizeof(to));
   } else if constexpr (Step == 1) {
     std::memcpy(&to, x, sizeof(to));
@@ -81,7 +83,8 @@ template <class Real, class Vectors, class One>
     return;
   }
   std::int64_t i = 0;
-  for (; n - i >= several * lanes; i += several * lanes)
+  constexpr std::int64_t at_once = std::int64_t{several} * lanes;
+  for (; n - i >= at_once; i += at_once)
     of_vectors(i, std::integral_constant<int, several>());
   for (; n - i >= lanes; i += lanes)
     of_vectors(i, std::integral_constant<int, 1>());
@@ -116,33 +119,33 @@ void max_of_lines(std::span<const line_part<T>> parts, std::int64_t step, std::i
     if (places != nullptr) places[j * places_step] = static_cast<Place>(place);
   };
   const auto run = [&](auto s) {
-    constexpr int Step = decltype(s)::value;
-    const bool together = step == Step && y_step == 1 && (places == nullptr || places_step == 1);
+    constexpr int apart = decltype(s)::value;
+    const bool together = step == apart && y_step == 1 && (places == nullptr || places_step == 1);
     const auto of_vectors = [&](std::int64_t j, auto count) {
-      constexpr int K = decltype(count)::value;
-      typename v::reals best[static_cast<std::size_t>(K)];
-      typename v::wholes place[static_cast<std::size_t>(K)];
-      for (int k = 0; k < K; ++k) {
+      constexpr int many = decltype(count)::value;
+      typename v::reals best[static_cast<std::size_t>(many)];
+      typename v::wholes place[static_cast<std::size_t>(many)];
+      for (int k = 0; k < many; ++k) {
         best[k] = least - typename v::reals{};
         place[k] = first + typename v::wholes{};
       }
       for (const line_part<T>& part : parts) {
         const typename v::wholes here = part.place + typename v::wholes{};
-        for (int k = 0; k < K; ++k) {
+        for (int k = 0; k < many; ++k) {
           typename v::reals x;
-          load_lanes<Step>(part.x + (j + k * v::lanes) * Step, x);
+          load_lanes<apart>(part.x + (j + k * v::lanes) * apart, x);
           const auto taken = ~(x <= best[k]) & (best[k] == best[k]);
           best[k] = taken ? x : best[k];
           place[k] = taken ? here : place[k];
         }
       }
-      for (int k = 0; k < K; ++k)
+      for (int k = 0; k < many; ++k)
         store_lanes(best[k], y + j + k * v::lanes);
       if (places == nullptr) return;
-      typename v::whole kept[static_cast<std::size_t>(K * v::lanes)];
-      for (int k = 0; k < K; ++k)
+      typename v::whole kept[static_cast<std::size_t>(many * v::lanes)];
+      for (int k = 0; k < many; ++k)
         std::memcpy(kept + k * v::lanes, &place[k], sizeof(place[k]));
-      store_kept(kept, K * v::lanes, places + j);
+      store_kept(kept, many * v::lanes, places + j);
     };
     in_vectors<real>(n, together, of_vectors, of_one);
   };
@@ -167,18 +170,18 @@ void sum_of_lines(std::span<const line_part<T>> parts, std::int64_t step, std::i
     narrow(sum / (lines * by.first[j * by.step]), y[j * y_step]);
   };
   const auto run = [&](auto s) {
-    constexpr int Step = decltype(s)::value;
+    constexpr int apart = decltype(s)::value;
     const auto of_vectors = [&](std::int64_t j, auto count) {
-      constexpr int K = decltype(count)::value;
-      typename v::reals sums[static_cast<std::size_t>(K)] = {};
+      constexpr int many = decltype(count)::value;
+      typename v::reals sums[static_cast<std::size_t>(many)] = {};
       for (const line_part<T>& part : parts) {
-        for (int k = 0; k < K; ++k) {
+        for (int k = 0; k < many; ++k) {
           typename v::reals x;
-          load_lanes<Step>(part.x + (j + k * v::lanes) * Step, x);
+          load_lanes<apart>(part.x + (j + k * v::lanes) * apart, x);
           sums[k] += part.factor * x;
         }
       }
-      for (int k = 0; k < K; ++k) {
+      for (int k = 0; k < many; ++k) {
         if (undivided) {
           store_lanes(sums[k], y + j + k * v::lanes);
           continue;
@@ -188,7 +191,7 @@ void sum_of_lines(std::span<const line_part<T>> parts, std::int64_t step, std::i
         store_lanes(sums[k] / (lines * divisors), y + j + k * v::lanes);
       }
     };
-    in_vectors<real>(n, step == Step && y_step == 1, of_vectors, of_one);
+    in_vectors<real>(n, step == apart && y_step == 1, of_vectors, of_one);
   };
   if (step == 2) {
     run(std::integral_constant<int, 2>());
@@ -214,12 +217,12 @@ void where_of_lines(std::span<const line_part<T>> parts, std::int64_t step,
     y[j] = sum;
   };
   const auto of_vectors = [&](std::int64_t j, auto count) {
-    constexpr int K = decltype(count)::value;
-    typename v::reals sums[static_cast<std::size_t>(K)] = {};
+    constexpr int many = decltype(count)::value;
+    typename v::reals sums[static_cast<std::size_t>(many)] = {};
     for (const line_part<T>& part : parts) {
       const Place* const places = places_of(part) + j;
       const auto wanted = static_cast<typename v::whole>(static_cast<Place>(part.place));
-      for (int k = 0; k < K; ++k) {
+      for (int k = 0; k < many; ++k) {
         typename v::reals x;
         load_lanes<1>(part.x + j + k * v::lanes, x);
         typename v::whole found[v::lanes];
@@ -231,7 +234,7 @@ void where_of_lines(std::span<const line_part<T>> parts, std::int64_t step,
         sums[k] += here ? x : typename v::reals{};
       }
     }
-    for (int k = 0; k < K; ++k)
+    for (int k = 0; k < many; ++k)
       store_lanes<real>(sums[k], y + j + k * v::lanes);
   };
   in_vectors<real>(n, step == 1 && places_step == 1, of_vectors, of_one);

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <numbers>
 
 // Functions of cells, which are compiled for the processor that the including source is for.
 namespace troupe::cpu::rnn {
@@ -16,8 +17,9 @@ namespace {
   constexpr float smallest = -87.3365447504019F;
   const float within = std::min(largest, std::max(smallest, x));  // smallest for NaN
   constexpr float to_integer = 12582912.F;  // 1.5 · 2²³: adding it rounds to integers
-  const float power = (within * 1.44269504088896341F + to_integer) - to_integer;
-  const float rest = (within - power * 0.693359375F) - power * -2.12194440e-4F;
+  const float power = (within * std::numbers::log2e_v<float> + to_integer) - to_integer;
+  constexpr float ln_2_above = 0.693359375F;  // NOLINT(modernize-use-std-numbers)
+  const float rest = (within - power * ln_2_above) - power * -2.12194440e-4F;
   float p = 1.9875691500e-4F;
   p = p * rest + 1.3981999507e-3F;
   p = p * rest + 8.3334519073e-3F;

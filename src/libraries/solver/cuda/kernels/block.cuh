@@ -102,6 +102,7 @@ struct block_memory {
   real squares[matrix_threads];
   std::int64_t places[matrix_threads];
   std::int64_t place;
+  real bound;
   D pivot;
   std::int32_t info;
   bool again;
