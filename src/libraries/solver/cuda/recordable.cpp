@@ -10,8 +10,8 @@ namespace {
 // Those of which captured and launched calls were compared with plain ones. Eigenvalues, singular
 // values and least squares wait for the device.
 const plugin_recordings recordings([](recordable_operations& can) {
-  using namespace solver;
-  can.be<getrf, getrs, gesv, potrf, potrs, posv, geqrf, orgqr, ormqr, trtri>();
+  can.be<solver::getrf, solver::getrs, solver::gesv, solver::potrf, solver::potrs, solver::posv,
+         solver::geqrf, solver::orgqr, solver::ormqr, solver::trtri>();
 });
 
 }  // namespace
