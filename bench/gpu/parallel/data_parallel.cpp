@@ -165,7 +165,7 @@ void measure_kills(report& out, const world& all, const sizes& s, double undistu
 int run() {
   report out("A data-parallel step on two devices");
   troupe::system system;
-  const device_config config{.standby = true};
+  const device_config config{.mailbox_capacity = 4096, .standby = true};  // 20 steps
   std::vector<device> devices{system.device(0, config), system.device(1, config)};
   const bool is_gpu = !devices[0].description().uuid.empty();
   if (is_gpu && devices[1].description().uuid.empty()) {

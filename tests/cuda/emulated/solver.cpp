@@ -100,11 +100,11 @@ result<void> factor_hermitian(const matrices& a, bool upper, std::int64_t* pivot
   });
 }
 
-result<void> solve_hermitian(const matrices& factor, bool upper, std::int64_t* pivots,
-                             const matrices& x, lane&) {
+result<void> solve_indefinite(const matrices& factor, indefinite_form form, std::int64_t* pivots,
+                              const matrices& x, lane&) {
   return in_block(x.type, [&]<class D>(const emulated_block& block, block_memory<D>& shared, D) {
     for (std::int64_t b = 0; b < x.count; ++b) {
-      const hermitian_matrix<D> a(factor, upper, pivots, b);
+      const hermitian_matrix<D> a(factor, form.upper, pivots, b, form.symmetric);
       solve_forward(block, a, right_sides<D>(x, b));
       solve_backward(block, shared, a, right_sides<D>(x, b));
     }

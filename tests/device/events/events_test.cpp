@@ -163,6 +163,7 @@ TEST(Events, OfASystemAreThoseOfAllDevicesInTheOrderOfTime) {
   EXPECT_TRUE(system.events().empty());
   device_config config = permissive();
   config.worker_path = "/nowhere/worker";
+  if (on_gpu()) config.gpu = gpu_choice::number(0);
   for (const std::int32_t ordinal : {3, 1, 2}) {
     device gpu = system.device(ordinal, config);
     EXPECT_FALSE(gpu.wait_until_ready());

@@ -125,6 +125,10 @@ class GraphEquality : public ::testing::Test {
 };
 
 TEST_F(GraphEquality, RandomRequestsHaveTheBitsOfTheSameOneByOne) {
+  // On a GPU *elementwise* interprets until its kernels are compiled, and is not recorded
+  // meanwhile.
+  const bool is_gpu = gpu_.description().architecture.starts_with("sm_");
+  const int runs = is_gpu ? 40 : 6;
   std::int64_t launches = 0;
   std::int64_t recorded = 0;
   for (std::uint64_t round = 0; round < 20; ++round) {
@@ -136,7 +140,7 @@ TEST_F(GraphEquality, RandomRequestsHaveTheBitsOfTheSameOneByOne) {
       request(first + i, graphs_, [&](const auto& one) { rec.add(one); });
     auto made = std::move(rec).finish();
     ASSERT_TRUE(made) << made.error().to_string();
-    for (int run = 0; run < 6; ++run) {
+    for (int run = 0; run < runs; ++run) {
       SCOPED_TRACE(run);
       for (std::size_t k = 0; k < matrices; ++k) {
         const numbers fresh = drawn();
@@ -168,11 +172,11 @@ TEST_F(GraphEquality, RandomRequestsHaveTheBitsOfTheSameOneByOne) {
     for (const graph::segment& one : how.segments) {
       if (one.is_recorded)
         recorded += one.requests;
-      else if (how.why.empty() && one.why != "it is alone")
+      else if (one.why != "it is alone")
         std::cout << one.first << ": " << one.why << '\n';
     }
   }
-  EXPECT_GE(launches, queues() != nullptr ? 50 : 0);
+  EXPECT_GE(launches, queues() != nullptr || is_gpu ? 50 : 0);
   std::cout << recorded << " requests in recorded segments, " << launches << " launches\n";
 }
 

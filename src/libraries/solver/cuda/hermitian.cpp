@@ -27,7 +27,8 @@ result<void> run_hetrf(const solver::hetrf& r, lane& where, late_failure failure
                 failure, where);
 }
 
-result<void> run_hetrs(const solver::hetrs& r, lane& where, late_failure failure) {
+template <class R, bool is_symmetric>
+result<void> run_solve(const R& r, lane& where, late_failure failure) {
   if (r.factor.empty()) return {};
   call_frame c(where);
   staged factor(c, r.factor, place::columns, {.reads = &r.factor});
@@ -36,14 +37,16 @@ result<void> run_hetrs(const solver::hetrs& r, lane& where, late_failure failure
   const auto first_bad = c.array<std::uint64_t>(1);
   TRY(c.begin());
   TRY(admit_block_pivots(r.pivots, pivots, first_bad, where));
-  TRY(solve_hermitian(*factor, r.uplo == blas::uplo::upper, pivots, *x, where));
+  TRY(solve_indefinite(*factor, {.upper = r.uplo == blas::uplo::upper, .symmetric = is_symmetric},
+                       pivots, *x, where));
   TRY(c.end());
   return report_block_pivots(r.pivots, first_bad, failure, where);
 }
 
 const plugin_operations hermitian_operations([](operation_table& table) {
   add<solver::hetrf>(table, run_hetrf);
-  add<solver::hetrs>(table, run_hetrs);
+  add<solver::hetrs>(table, run_solve<solver::hetrs, false>);
+  add<solver::sytrs>(table, run_solve<solver::sytrs, true>);
 });
 
 }  // namespace

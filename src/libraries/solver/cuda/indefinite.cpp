@@ -34,32 +34,9 @@ result<void> run_sytrf(const solver::sytrf& r, lane& where, late_failure failure
                 where);
 }
 
-result<void> run_sytrs(const solver::sytrs& r, lane& where, late_failure failure) {
-  if (r.factor.empty()) return {};
-  const auto solver = TRY(cusolver_of(where));
-  call_frame c(where);
-  staged factor(c, r.factor, place::columns, {.reads = &r.factor});
-  staged x(c, r.x, place::columns, {.reads = &r.b, .writes = true});
-  const bool upper = r.uplo == blas::uplo::upper;
-  const auto pivots = c.array<std::int64_t>(r.pivots.count());
-  const auto first_bad = c.array<std::uint64_t>(1);
-  const auto info = c.array<std::int32_t>(1);
-  if (!r.x.empty()) c.share(TRY(sytrs_bytes(*solver, *factor, upper, *x, r.factor.address())));
-  TRY(c.begin());
-  TRY(admit_block_pivots(r.pivots, pivots, first_bad, where));
-  if (!r.x.empty()) {
-    TRY(for_each_matrix(x->count, [&](std::int64_t matrix) {
-      return sytrs({*solver, c, *factor, matrix, info}, upper, pivots + matrix * factor->rows, *x);
-    }));
-  }
-  TRY(c.end());
-  return report_block_pivots(r.pivots, first_bad, failure, where);
-}
-
-// cuSOLVER does not say whether these routines wait for the device to choose pivots.
+// cuSOLVER does not say whether this routine waits for the device to choose pivots.
 const plugin_operations indefinite_operations([](operation_table& table) {
   add<solver::sytrf>(table, run_sytrf, effort::blocks_host);
-  add<solver::sytrs>(table, run_sytrs, effort::blocks_host);
 });
 
 }  // namespace

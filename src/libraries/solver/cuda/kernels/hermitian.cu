@@ -25,12 +25,12 @@ __global__ void __launch_bounds__(threads_per_block)
 
 template <class D>
 __global__ void __launch_bounds__(threads_per_block)
-    solve_blocks(const __grid_constant__ matrices factor, bool upper, std::int64_t* pivots,
-                 const __grid_constant__ matrices x) {
+    solve_blocks(const __grid_constant__ matrices factor, indefinite_form form,
+                 std::int64_t* pivots, const __grid_constant__ matrices x) {
   __shared__ block_memory<D> shared;
   const block_of_threads block;
   for (std::int64_t matrix = blockIdx.x; matrix < factor.count; matrix += gridDim.x) {
-    const hermitian_matrix<D> a(factor, upper, pivots, matrix);
+    const hermitian_matrix<D> a(factor, form.upper, pivots, matrix, form.symmetric);
     const right_sides<D> sides(x, matrix);
     solve_forward(block, a, sides);
     solve_backward(block, shared, a, sides);
@@ -47,11 +47,11 @@ result<void> factor_hermitian(const matrices& a, bool upper, std::int64_t* pivot
   });
 }
 
-result<void> solve_hermitian(const matrices& factor, bool upper, std::int64_t* pivots,
-                             const matrices& x, lane& where) {
-  return for_complex_type(factor.type, [&]<class T>(T) {
+result<void> solve_indefinite(const matrices& factor, indefinite_form form, std::int64_t* pivots,
+                              const matrices& x, lane& where) {
+  return for_classic_type(factor.type, [&]<class T>(T) {
     return launch(where, "solve_blocks", solve_blocks<device_t<T>>,
-                  blocks_for(where, factor.count * threads_per_block), factor, upper, pivots, x);
+                  blocks_for(where, factor.count * threads_per_block), factor, form, pivots, x);
   });
 }
 

@@ -15,14 +15,16 @@ struct hermitian_matrix {
   std::int64_t n;
   std::int64_t ld;
   bool reversed;
+  bool symmetric;  ///< L · D · Lᵀ, with a complex D
 
   __device__ hermitian_matrix(const matrices& a, bool upper, std::int64_t* its_pivots,
-                              std::int64_t matrix)
+                              std::int64_t matrix, bool is_symmetric = false)
       : first(reinterpret_cast<D*>(a.first) + matrix * a.step),
         pivots(its_pivots + matrix * a.rows),
         n(a.rows),
         ld(a.ld),
-        reversed(upper) {}
+        reversed(upper),
+        symmetric(is_symmetric) {}
 
   [[nodiscard]] __device__ std::int64_t place(std::int64_t i) const {
     return reversed ? n - 1 - i : i;
@@ -31,6 +33,8 @@ struct hermitian_matrix {
   [[nodiscard]] __device__ D& at(std::int64_t i, std::int64_t j) const {
     return first[place(j) * ld + place(i)];
   }
+  /// The element across the diagonal from `v`.
+  [[nodiscard]] __device__ D across(D v) const { return symmetric ? v : conjugate_of(v); }
   /// The row that k is exchanged with, from 0; `is_pair` for a block of two.
   [[nodiscard]] __device__ bool is_pair(std::int64_t k) const { return pivots[place(k)] < 0; }
   [[nodiscard]] __device__ std::int64_t exchanged(std::int64_t k) const {

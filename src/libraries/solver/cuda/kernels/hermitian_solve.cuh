@@ -2,7 +2,7 @@
 
 #include "libraries/solver/cuda/kernels/hermitian.cuh"
 
-/// Solves with Hermitian factors, as xHETRS does.
+/// Solves with factors of Hermitian and symmetric matrices, as xHETRS and xSYTRS do.
 namespace troupe::cuda {
 
 /// Right sides of a matrix.
@@ -45,15 +45,16 @@ __device__ void solve_forward(const Block& block, const hermitian_matrix<D>& a,
     block.each([&](int t) {
       for (std::int64_t r = t; r < x.count; r += matrix_threads) {
         if (!pair) {
-          b(k, r) = divided(b(k, r), real_in(a.at(k, k)));
+          b(k, r) =
+              a.symmetric ? quotient(b(k, r), a.at(k, k)) : divided(b(k, r), real_in(a.at(k, k)));
           continue;
         }
         const D beside = a.at(own, k);
         const D one = from_parts<D>(1, 0);
-        const D upper = quotient(a.at(k, k), conjugate_of(beside));
+        const D upper = quotient(a.at(k, k), a.across(beside));
         const D lower = quotient(a.at(own, own), beside);
         const D determinant = upper * lower - one;
-        const D first = quotient(b(k, r), conjugate_of(beside));
+        const D first = quotient(b(k, r), a.across(beside));
         const D second = quotient(b(own, r), beside);
         b(k, r) = quotient(lower * first - second, determinant);
         b(own, r) = quotient(upper * second - first, determinant);
@@ -63,7 +64,7 @@ __device__ void solve_forward(const Block& block, const hermitian_matrix<D>& a,
   }
 }
 
-/// Solves with Lᴴ.
+/// Solves with Lᴴ or Lᵀ.
 template <class Block, class D>
 __device__ void solve_backward(const Block& block, block_memory<D>& shared,
                                const hermitian_matrix<D>& a, const right_sides<D>& x) {
@@ -78,7 +79,7 @@ __device__ void solve_backward(const Block& block, block_memory<D>& shared,
         block.each([&](int t) {
           D sum{};
           for (std::int64_t i = k + 1 + t; i < a.n; i += matrix_threads)
-            sum = sum + conjugate_of(a.at(i, column)) * b(i, r);
+            sum = sum + a.across(a.at(i, column)) * b(i, r);
           shared.sums[t] = sum;
         });
         combine_threads(block, a.n - k - 1, [&](int to, int from) {

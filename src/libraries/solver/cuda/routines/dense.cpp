@@ -121,28 +121,6 @@ result<void> sytrf(const on_matrix& on, bool upper, std::int32_t* pivots) {
   });
 }
 
-result<routine_bytes> sytrs_bytes(const cusolver_lane& s, const matrices& a, bool upper,
-                                  const matrices& b, void* like) {
-  const cudaDataType type = as_cuda(a.type);
-  return bytes_said_by(
-      [&](routine_bytes& said) {
-        return cusolverDnXsytrs_bufferSize(s.handle, fill_mode(upper), a.rows, b.columns, type,
-                                           like, a.ld, static_cast<const std::int64_t*>(like), type,
-                                           like, b.ld, &said.device, &said.host);
-      },
-      "cusolverDnXsytrs_bufferSize", s.stream);
-}
-
-result<void> sytrs(const on_matrix& on, bool upper, const std::int64_t* pivots, const matrices& b) {
-  const cudaDataType type = as_cuda(on.a.type);
-  const routine_bytes& bytes = on.frame.shared_bytes();
-  return check(cusolverDnXsytrs(on.solver.handle, fill_mode(upper), on.a.rows, b.columns, type,
-                                on.a.at(on.matrix), on.a.ld, pivots, type, b.at(on.matrix), b.ld,
-                                on.frame.shared(), bytes.device, on.frame.shared_host(), bytes.host,
-                                on.info),
-               "cusolverDnXsytrs", on.solver.stream);
-}
-
 result<routine_bytes> trtri_bytes(const cusolver_lane& s, const matrices& a, bool upper, bool unit,
                                   const void* like) {
   return bytes_said_by(

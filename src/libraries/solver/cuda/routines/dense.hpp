@@ -39,11 +39,6 @@ struct on_matrix {
 /// Symmetric matrices that need not be definite. `pivots` are those of this matrix.
 [[nodiscard]] result<routine_bytes> sytrf_bytes(const cusolver_lane& s, const matrices& a);
 [[nodiscard]] result<void> sytrf(const on_matrix& on, bool upper, std::int32_t* pivots);
-[[nodiscard]] result<routine_bytes> sytrs_bytes(const cusolver_lane& s, const matrices& a,
-                                                bool upper, const matrices& b, void* like);
-/// Overwrites the matrix of `b`.
-[[nodiscard]] result<void> sytrs(const on_matrix& on, bool upper, const std::int64_t* pivots,
-                                 const matrices& b);
 
 [[nodiscard]] result<routine_bytes> trtri_bytes(const cusolver_lane& s, const matrices& a,
                                                 bool upper, bool unit, const void* like);
