@@ -128,7 +128,7 @@ def test_every_request_of_cpp_is_there(gpu):
         description = operation.description
         assert {f["kind"] for f in description["fields"]} <= known, name
         parameters = inspect.signature(operation).parameters
-        options = 0 if description["for_world"] else 3
+        options = 0 if description["for_world"] else 4  # deadline, run_limit, quarantine, tag
         assert len(parameters) == len(description["fields"]) + options, name
         assert description["summary"] in operation.__doc__
         assert request in dir(getattr(gpu, library))

@@ -308,6 +308,7 @@ class Device(Libraries):
         deadline: float | None = None,
         run_limit: float | None = None,
         quarantine: bool = True,
+        tag: int = 0,
         **parameters: TensorLike | complex,
     ) -> Future[GraphReplies]: ...
     def host_empty(self, shape: int | Sequence[int], dtype: Any = "f32") -> Tensor: ...

@@ -40,8 +40,8 @@ std::string escaped(std::string_view text) {
       i += 5;
     } else if (quoted[i] == '\\' && i + 1 < quoted.size()) {
       ++i;
-      const char c = quoted[i];
-      made += c == '"' || c == '\\' || c == 'n' ? fmt::format("\\{}", c) : std::string(" ");
+      const bool is_kept = std::string_view("\"\\n").find(quoted[i]) != std::string_view::npos;
+      made += is_kept ? fmt::format("\\{}", quoted[i]) : " ";
     } else {
       made += quoted[i];
     }

@@ -9,6 +9,7 @@
 #include <sys/time.h>
 
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
@@ -43,6 +44,7 @@ inline bool put(const os::unique_fd& to, std::string_view bytes) {
   std::array<char, 4096> piece{};
   while (enough.empty() || made.find(enough) == std::string::npos) {
     const ssize_t n = ::recv(from.get(), piece.data(), piece.size(), 0);
+    if (n < 0 && errno == EINTR) continue;  // with a timeout it is not restarted after a signal
     if (n <= 0) break;
     made.append(piece.data(), static_cast<std::size_t>(n));
   }
