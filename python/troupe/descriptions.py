@@ -33,7 +33,12 @@ _OPTIONS = [
     ),
     ("run_limit", "float | None", None, "seconds that it may run before it counts as hung"),
     ("quarantine", "bool", True, "False: never refused for earlier faults"),
-    ("tag", "int", 0, "a number of the caller's: tracers see it, and device time is added up by it"),
+    (
+        "tag",
+        "int",
+        0,
+        "a number of the caller's: tracers see it, and device time is added up by it",
+    ),
 ]
 
 

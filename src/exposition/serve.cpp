@@ -149,7 +149,7 @@ struct server::parts final : system_service {
   std::optional<http_server> http{};
 };
 
-result<server> serve(troupe::system& system, serve_options options) {
+result<server> serve(troupe::system& system, const serve_options& options) {
   auto who = access::make(options.address, options.token);
   if (!who) return std::move(who).error();
   auto port = listen_at(options.address, options.port);

@@ -61,6 +61,6 @@ class TROUPE_EXPORT server {
 /// other characters, another address without a token; `system_error`, as for a port that is taken;
 /// `device_stopped` after the system has shut down
 [[nodiscard]] TROUPE_EXPORT result<server> serve(troupe::system& system,
-                                                 serve_options options = {});
+                                                 const serve_options& options = {});
 
 }  // namespace troupe::telemetry

@@ -177,6 +177,7 @@ bool device_registry::owns(const local_device& one) {
 std::vector<std::shared_ptr<local_device>> device_registry::devices() {
   const std::lock_guard lock(mutex_);
   std::vector<std::shared_ptr<local_device>> all;
+  all.reserve(devices_.size());
   for (const auto& [number, one] : devices_)
     all.push_back(one);
   return all;

@@ -27,7 +27,7 @@ result<void> run_hetrf(const solver::hetrf& r, lane& where, late_failure failure
                 failure, where);
 }
 
-template <class R, bool is_symmetric>
+template <class R, bool Symmetric>
 result<void> run_solve(const R& r, lane& where, late_failure failure) {
   if (r.factor.empty()) return {};
   call_frame c(where);
@@ -37,7 +37,7 @@ result<void> run_solve(const R& r, lane& where, late_failure failure) {
   const auto first_bad = c.array<std::uint64_t>(1);
   TRY(c.begin());
   TRY(admit_block_pivots(r.pivots, pivots, first_bad, where));
-  TRY(solve_indefinite(*factor, {.upper = r.uplo == blas::uplo::upper, .symmetric = is_symmetric},
+  TRY(solve_indefinite(*factor, {.upper = r.uplo == blas::uplo::upper, .symmetric = Symmetric},
                        pivots, *x, where));
   TRY(c.end());
   return report_block_pivots(r.pivots, first_bad, failure, where);
