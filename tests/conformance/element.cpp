@@ -53,7 +53,6 @@ void store(dtype type, std::byte* at, number value) {
     case dtype::i64:
       return put(at, static_cast<std::int64_t>(real));
     case dtype::u64:
-      if (real >= 0x1p64) return put(at, std::numeric_limits<std::uint64_t>::max());
       return put(at, real < 0 ? static_cast<std::uint64_t>(static_cast<std::int64_t>(real))
                               : static_cast<std::uint64_t>(real));
     case dtype::boolean:

@@ -72,7 +72,10 @@ number scene::random(dtype type) {
     const double real = unit(generator_);
     return {real, unit(generator_)};
   }
-  const double integer = std::round(unit(generator_) * 100);
+  double integer = std::round(unit(generator_) * 100);
+  // A u64 at the upper end is a multiple of 2048: a double, in which references compute, has it
+  // exactly.
+  if (type == dtype::u64 && integer < 0) integer *= 2048;
   return type == dtype::boolean ? number(integer > 0) : number(integer);
 }
 
