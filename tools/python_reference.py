@@ -41,6 +41,7 @@ SECTIONS = {
     "Graphs": ("_core", ["Graph", "GraphReplies"]),
     "Profile": ("_core", ["Profile"]),
     "Telemetry": ("_core", ["Telemetry"]),
+    "OpenTelemetry": ("otlp", []),
     "Timer": ("_core", ["Timer"]),
 }
 
@@ -57,8 +58,8 @@ WRITTEN_IN = {
     "Device.reduce": "elementwise.requests.reduce",
     "Device.einsum": "einsum.einsum",
     "Device.compute": "dnn.compute",
-    "Device.kv_cache": "kv_cache.make",
-    "KvStep.attend": "kv_cache.attend",
+    "Device.kv_cache": "methods.kv_cache.make",
+    "KvStep.attend": "methods.kv_cache.attend",
 }
 
 
@@ -204,7 +205,7 @@ def reference():
             lines += [
                 "",
                 f"In `troupe.{package}`."
-                if last or package in ("dnn", "parallel", "torch", "sparse")
+                if last or package in ("dnn", "otlp", "parallel", "torch", "sparse")
                 else "In `troupe`.",
             ]
         lines += section(module, names)

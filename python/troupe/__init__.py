@@ -179,14 +179,14 @@ def _run(self: Device, graph: Graph, **kwargs: _Any) -> Future[GraphReplies]:
 
 
 def _kv_cache(self: Device, **kwargs: _Any) -> KvCache:
-    from .kv_cache import make
+    from .methods.kv_cache import make
 
     return make(self, **kwargs)
 
 
 def _attend(self: KvStep, layer: int, q: Tensor, **kwargs: _Any) -> Future[_Any]:
     """Attention of the step's new tokens, by dnn.attention_forward."""
-    from .kv_cache import attend
+    from .methods.kv_cache import attend
 
     return attend(self, layer, q, **kwargs)
 

@@ -1,4 +1,4 @@
-#include "exposition/prometheus_text.hpp"
+#include <troupe/telemetry/prometheus_text.hpp>
 
 #include <fmt/format.h>
 

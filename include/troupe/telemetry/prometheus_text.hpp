@@ -1,5 +1,6 @@
 #pragma once
 
+#include <troupe/base/export.hpp>
 #include <troupe/telemetry/snapshot.hpp>
 
 #include <cstddef>
@@ -9,8 +10,9 @@
 
 namespace troupe::telemetry {
 
-/// The facts in Prometheus's text format 0.0.4.
-class prometheus_text {
+/// Snapshots in Prometheus's text format 0.0.4, as `/metrics` serves them. For a program with an
+/// HTTP server of its own; in `libtroupe-telemetry.so`. Not thread-safe.
+class TROUPE_EXPORT prometheus_text {
  public:
   /// The operations that would make too many series are added up as the operation "other". An
   /// operation that was once by itself stays so, because counters must not fall.
