@@ -42,6 +42,7 @@ SECTIONS = {
     "Profile": ("_core", ["Profile"]),
     "Telemetry": ("_core", ["Telemetry"]),
     "OpenTelemetry": ("otlp", []),
+    "Models that are served": ("serve.declaration", ["Batch", "model"]),
     "Timer": ("_core", ["Timer"]),
 }
 

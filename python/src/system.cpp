@@ -137,8 +137,8 @@ void add_reports(nb::class_<py_system>& system) {
           [](py_system& s) {
             (void)s.get();
             const system_ref from = s.handle;
-            const auto now = without_gil([&] { return from->system.snapshot(); });
-            return s.metrics.write(now);
+            auto now = without_gil([&] { return from->system.snapshot(); });
+            return s.metrics.write(std::move(now));
           },
           "The text of /metrics for Prometheus, for a program with an HTTP server of its own.")
       .def(
