@@ -106,3 +106,18 @@ def test_keys_name_tenants(serving):
         assert serving.ask("GET", "/readyz").status_code == 200
     finally:
         serving.service.keys = None
+
+
+def test_a_service_that_loads_or_ends_says_so(serving):
+    body = {"model": "tiny", "input": "x"}
+    for state in ("loading", "draining"):
+        serving.service.state = state
+        try:
+            ready = serving.ask("GET", "/readyz")
+            assert (ready.status_code, ready.json()["reason"]) == (503, state)
+            refused = serving.post("/v1/embeddings", body)
+            assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+            assert serving.ask("GET", "/livez").status_code == 200
+        finally:
+            serving.service.state = "ready"
+    assert serving.post("/v1/embeddings", body).status_code == 200

@@ -72,7 +72,7 @@ def _server(service: Any) -> Any:
     from .gate import Limits, protocol
 
     limits = Limits()
-    logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    logging.getLogger("uvicorn").setLevel(logging.ERROR)
     config = uvicorn.Config(
         make(service, limits),
         http=protocol(limits),
@@ -113,7 +113,8 @@ async def serve(
     status = 0
     try:
         await service.begin()
-        url = f"http://{options.host}:{listening.getsockname()[1]}"
+        host = f"[{options.host}]" if ":" in options.host else options.host
+        url = f"http://{host}:{listening.getsockname()[1]}"
         page = service.telemetry.url if service.keys else url + "/"
         print(f"ready after {time.monotonic() - began:.1f} s: {url}  models: "
               f"{', '.join(service.models)}  page: {page}", flush=True)  # fmt: skip

@@ -160,14 +160,18 @@ class Gate:
                 task.cancel()
 
         watching = asyncio.ensure_future(watch())
-        self.service.running += 1
+        counted = scope["method"] == "POST"  # a page that is open holds no drain up
+        self.service.running += counted
         try:
             await self.app(scope, again, sent)
         except asyncio.CancelledError:
             if not watching.done():
                 raise
+        except Exception:
+            if not answered:  # else it is in the log, with its id
+                raise
         finally:
-            self.service.running -= 1
+            self.service.running -= counted
             watching.cancel()
 
 

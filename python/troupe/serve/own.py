@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import pathlib
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,42 +21,54 @@ from .tensors import NAMES, TYPES
 _DTYPES = {"bool": "?", "f16": "f2", "f32": "f4", "f64": "f8", "u8": "u1", "i8": "i1"}
 
 
-def read(files: list[pathlib.Path]) -> list[tuple[Declared, pathlib.Path]]:
-    """Imports files, as their workers do. Raises ValueError for one that declares no model."""
-    found = []
+class Plan(NamedTuple):
+    """What a file declares, checked."""
+
+    what: Declared
+    file: pathlib.Path
+    inputs: list[Port]
+    outputs: list[Port]
+
+
+def read(files: list[pathlib.Path]) -> list[Plan]:
+    """Imports files, as their workers do. Raises ValueError for what cannot be served."""
+    found: list[Plan] = []
     for file in files:
-        known = set(declared)
         operations.load([str(file)])
-        mine = [one for name, one in declared.items() if name not in known]
+        mine = [one for one in declared.values() if inspect.getsourcefile(one.kind) == str(file)]
         if not mine:
-            raise ValueError(
-                f"{file} declares no model: @troupe.serve.model is in docs/serve/models.md"
-            )
-        found += [(one, file) for one in mine]
+            raise ValueError(f"{file} declares no model (@troupe.serve.model)")
+        found += [_plan(one, file) for one in mine]
     return found
+
+
+def _plan(what: Declared, file: pathlib.Path) -> Plan:
+    operation = operations._registered.get(what.operation)
+    if operation is None:
+        raise ValueError(f"{what.name}: {file} has no operation {what.operation!r}")
+    if operation.spec["replies"]:
+        raise ValueError(
+            f"{what.name}: {what.operation} returns a value; annotate it with -> None and write to "
+            "tensors (troupe.Writes)"
+        )
+    fields = [one for one in operation.spec["fields"] if one["kind"] == "tensor"]
+    inputs = [_port(what, one) for one in fields if one["role"] == "read"]
+    outputs = [_port(what, one) for one in fields if one["role"] == "write"]
+    return Plan(what, file, inputs, outputs)
 
 
 class OwnModel(Served):
     """An operation, called with batches that are put together along the first dimension."""
 
-    def __init__(self, gpu: troupe.Device, what: Declared, file: pathlib.Path) -> None:
+    def __init__(self, gpu: troupe.Device, plan: Plan) -> None:
+        what = plan.what
         super().__init__(what.name)
         self.gpu, self.what = gpu, what
-        operation = operations._registered.get(what.operation)
-        if operation is None:
-            raise ValueError(f"{what.name}: {file} has no operation {what.operation!r}")
-        if operation.spec["replies"]:
-            raise ValueError(
-                f"{what.name}: {what.operation} returns a value; annotate it with -> None and write "
-                "to tensors (troupe.Writes)"
-            )
-        fields = [one for one in operation.spec["fields"] if one["kind"] == "tensor"]
-        self.inputs = [_port(what, one) for one in fields if one["role"] == "read"]
-        self.outputs = [_port(what, one) for one in fields if one["role"] == "write"]
+        self.inputs, self.outputs = plan.inputs, plan.outputs
         self.kind = what.kind()
         self.arguments: dict[str, Any] = {}
         if what.weights is not None:
-            gpu.bind(what.name, gpu.load(file.with_name(what.weights)))
+            gpu.bind(what.name, gpu.load(plan.file.with_name(what.weights)))
             self.arguments["weights"] = what.name
         if what.run_limit is not None:
             self.arguments["run_limit"] = what.run_limit

@@ -58,7 +58,8 @@ class Served:
             raise problem_of(why, f"{what}[{at}]" if len(items) > 1 else what) from None
         finally:
             for one in asked:
-                one.cancel()
+                if not one.cancel() and not one.cancelled():
+                    one.exception()  # it is known: asyncio need not tell of it
 
 
 def _size(item: Any) -> int:

@@ -45,7 +45,7 @@ class Service:
         self.running = 0
         self.models: dict[str, Served] = {}
         self.own = own.read(files)
-        names = [one.name for one in checkpoints] + [one.name for one, _ in self.own]
+        names = [one.name for one in checkpoints] + [one.what.name for one in self.own]
         for name in names:
             if names.count(name) > 1:
                 raise ValueError(f"{name}: two models have this name")
@@ -77,7 +77,7 @@ class Service:
         made: list[Any] = []
         for name, folder in self.checkpoints:
             made.append(Embedder(name, self.device, folder, self.dtype, self.poison))
-        return made + [own.OwnModel(self.device, *one) for one in self.own]
+        return made + [own.OwnModel(self.device, one) for one in self.own]
 
     async def end(self) -> None:
         """New requests are refused at once; those that are there end, or fail when drain is over."""
