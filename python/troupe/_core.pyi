@@ -288,6 +288,7 @@ class Device(Libraries):
         deadline: float | None = None,
         run_limit: float | None = None,
         quarantine: bool = True,
+        tag: int = 0,
     ) -> Future[Tensor]: ...
     def kv_cache(
         self,
@@ -332,6 +333,7 @@ class Device(Libraries):
         deadline: float | None = None,
         run_limit: float | None = None,
         quarantine: bool = True,
+        tag: int = 0,
     ) -> Future[Any]: ...
     def rows(
         self,
@@ -345,6 +347,7 @@ class Device(Libraries):
         deadline: float | None = None,
         run_limit: float | None = None,
         quarantine: bool = True,
+        tag: int = 0,
     ) -> Future[Any]: ...
     def reduce(
         self,
@@ -360,6 +363,7 @@ class Device(Libraries):
         deadline: float | None = None,
         run_limit: float | None = None,
         quarantine: bool = True,
+        tag: int = 0,
     ) -> Future[Any]: ...
     def compute(
         self,
@@ -375,6 +379,7 @@ class Device(Libraries):
         deadline: float | None = None,
         run_limit: float | None = None,
         quarantine: bool = True,
+        tag: int = 0,
     ) -> Future[Any]: ...
     def ready(self) -> Future[None]: ...
     def wait_until_ready(self) -> None: ...
@@ -509,9 +514,7 @@ def _map(
     inputs: tuple[TensorLike | float, ...],
     out: Any,
     dtype: Any,
-    deadline: float | None,
-    run_limit: float | None,
-    quarantine: bool,
+    options: dict[str, Any],
     /,
 ) -> Future[Any]: ...
 def _rows(
@@ -522,9 +525,7 @@ def _rows(
     keepdims: bool,
     out: Any,
     dtype: Any,
-    deadline: float | None,
-    run_limit: float | None,
-    quarantine: bool,
+    options: dict[str, Any],
     /,
 ) -> Future[Any]: ...
 def _reduce(
@@ -537,9 +538,7 @@ def _reduce(
     keepdims: bool,
     out: Any,
     dtype: Any,
-    deadline: float | None,
-    run_limit: float | None,
-    quarantine: bool,
+    options: dict[str, Any],
     /,
 ) -> Future[Any]: ...
 
@@ -619,9 +618,7 @@ def _compute(
     math: str,
     engine: str,
     tuning: str,
-    deadline: float | None,
-    run_limit: float | None,
-    quarantine: bool,
+    options: dict[str, Any],
     /,
 ) -> Future[Any]: ...
 def _events(device: Device, after: int, /) -> list[Snapshot]: ...
@@ -713,6 +710,7 @@ class System:
     def closed(self) -> bool: ...
     def events(self) -> list[Snapshot]: ...
     def snapshot(self) -> Snapshot: ...
+    def metrics(self) -> str: ...
     def trace(self, seconds: float = 5.0) -> str: ...
     def device(
         self,

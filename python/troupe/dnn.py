@@ -96,9 +96,7 @@ def compute(
     math: str = "strict",
     engine: str = "automatic",
     tuning: str = "heuristic",
-    deadline: float | None = None,
-    run_limit: float | None = None,
-    quarantine: bool = True,
+    **options: Any,
 ) -> Future[Any]:
     """Computes a part of a network, written as a function of tensors, as one request.
 
@@ -113,7 +111,7 @@ def compute(
         engine: how a GPU computes: "automatic", "pieces", or "plan", which waits for cuDNN's plan
         tuning: "timed" takes the fastest of the engines for a plan, which takes longer to make
 
-    Options of every request: deadline, run_limit, quarantine.
+    Options of every request: deadline, run_limit, quarantine, tag.
 
     Returns a Future of the output, or of a tuple of the outputs.
     """
@@ -128,9 +126,7 @@ def compute(
         math,
         engine,
         tuning,
-        deadline,
-        run_limit,
-        quarantine,
+        options,
     )
 
 

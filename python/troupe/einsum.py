@@ -70,7 +70,7 @@ def einsum(
         alpha: factor of the sums
         math: "strict", "tf32" or "bf16x9"
 
-    Options of every request: deadline, run_limit, quarantine.
+    Options of every request: deadline, run_limit, quarantine, tag.
 
     Returns a Future of the result.
     """

@@ -1,4 +1,4 @@
-#include "exposition/prometheus_text.hpp"
+#include <troupe/telemetry/prometheus_text.hpp>
 
 #include <fmt/format.h>
 
@@ -30,23 +30,27 @@ constexpr std::array states{device_state::starting, device_state::ready, device_
 
 double seconds(std::chrono::nanoseconds t) { return std::chrono::duration<double>(t).count(); }
 
-std::string escaped(std::string_view text) {
+// In quotes.
+void append_escaped(std::string& to, std::string_view text) {
+  const auto is_plain = [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; };
+  if (std::ranges::all_of(text, is_plain)) {
+    to.append(1, '"').append(text).append(1, '"');
+    return;
+  }
   // Valid UTF-8, with JSON's escapes; the format has only three of them.
   const std::string quoted = json_text(text);
-  std::string made;
   for (std::size_t i = 0; i < quoted.size(); ++i) {
     if (quoted.compare(i, 2, "\\u") == 0) {
-      made += quoted.compare(i, 6, "\\u000a") == 0 ? "\\n" : "?";
+      to += quoted.compare(i, 6, "\\u000a") == 0 ? "\\n" : "?";
       i += 5;
     } else if (quoted[i] == '\\' && i + 1 < quoted.size()) {
       ++i;
       const bool is_kept = std::string_view("\"\\n").find(quoted[i]) != std::string_view::npos;
-      made += is_kept ? fmt::format("\\{}", quoted[i]) : " ";
+      to += is_kept ? fmt::format("\\{}", quoted[i]) : " ";
     } else {
-      made += quoted[i];
+      to += quoted[i];
     }
   }
-  return made;
 }
 
 // Writes families: all series of one name, under its help.
@@ -59,14 +63,14 @@ class families {
   }
   template <class Number>
   void add(std::initializer_list<label> labels, Number value, std::string_view suffix = {}) {
-    auto to = std::back_inserter(text_);
-    fmt::format_to(to, "{}{}", name_, suffix);
+    text_.append(name_).append(suffix);
     char before = '{';
     for (const auto& [name, what] : labels) {
-      fmt::format_to(to, "{}{}={}", std::exchange(before, ','), name, escaped(what));
+      text_.append(1, std::exchange(before, ',')).append(name).append(1, '=');
+      append_escaped(text_, what);
     }
     if (labels.size() > 0) text_ += '}';
-    fmt::format_to(to, " {}\n", value);
+    fmt::format_to(std::back_inserter(text_), " {}\n", value);
   }
   template <class Bounds>
   void add_histogram(std::string_view device, std::optional<std::string_view> operation,
@@ -101,8 +105,7 @@ class families {
 // The devices, each with its number as text, and what writes their families.
 class writer {
  public:
-  writer(const telemetry_snapshot& s, std::vector<device_telemetry> devices)
-      : s_(s), devices_(std::move(devices)) {
+  explicit writer(const telemetry_snapshot& s) : s_(s), devices_(s.devices) {
     for (const device_telemetry& one : devices_)
       numbers_.push_back(std::to_string(one.ordinal));
   }
@@ -147,7 +150,7 @@ class writer {
   void sensors();
 
   const telemetry_snapshot& s_;
-  std::vector<device_telemetry> devices_;
+  const std::vector<device_telemetry>& devices_;
   std::vector<std::string> numbers_;
   families to_;
 };
@@ -360,31 +363,26 @@ void prometheus_text::admit(const device_telemetry& d) {
   }
 }
 
-device_telemetry prometheus_text::limited(const device_telemetry& d) const {
-  device_telemetry made = d;
-  made.operations.clear();
+void prometheus_text::limit(device_telemetry& d) const {
+  std::vector<operation_telemetry> kept;
   operation_telemetry other{.name = "other"};
-  for (const operation_telemetry& one : d.operations) {
+  for (operation_telemetry& one : d.operations) {
     const bool is_own = one.name != other.name && is_admitted(d, one.name, -1);
     if (!is_own) add_up(other, one);
-    operation_telemetry kept = one;
-    kept.failed.clear();
-    for (const failure_count& f : one.failed)
-      add_failures(is_own && is_admitted(d, one.name, static_cast<int>(f.code)) ? kept : other, f);
-    if (is_own) made.operations.push_back(std::move(kept));
+    for (const failure_count& f : std::exchange(one.failed, {}))
+      add_failures(is_own && is_admitted(d, one.name, static_cast<int>(f.code)) ? one : other, f);
+    if (is_own) kept.push_back(std::move(one));
   }
-  if (other.done > 0 || other.timed || !other.failed.empty())
-    made.operations.push_back(std::move(other));
-  return made;
+  if (other.done > 0 || other.timed || !other.failed.empty()) kept.push_back(std::move(other));
+  d.operations = std::move(kept);
 }
 
-std::string prometheus_text::write(const telemetry_snapshot& s) {
-  std::vector<device_telemetry> devices;
-  for (const device_telemetry& one : s.devices) {
+std::string prometheus_text::write(telemetry_snapshot s) {
+  for (device_telemetry& one : s.devices) {
     admit(one);
-    devices.push_back(limited(one));
+    limit(one);
   }
-  return writer(s, std::move(devices)).text();
+  return writer(s).text();
 }
 
 }  // namespace troupe::telemetry

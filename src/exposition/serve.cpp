@@ -3,10 +3,10 @@
 #include "exposition/http/http_server.hpp"
 #include "exposition/live_facts.hpp"
 #include "exposition/page/page.hpp"
-#include "exposition/prometheus_text.hpp"
 #include "exposition/top_text.hpp"
 
 #include <troupe/core/system.hpp>
+#include <troupe/telemetry/prometheus_text.hpp>
 #include <troupe/telemetry/serve.hpp>
 #include <troupe/telemetry/snapshot.hpp>
 #include <troupe/telemetry/trace.hpp>

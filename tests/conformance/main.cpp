@@ -1,16 +1,19 @@
 // The main function of the conformance programs:
 //
-//   LIBRARY_conformance [--runner=direct | --runner=process | --runner=thread]
+//   LIBRARY_conformance [--runner=direct | --runner=process | --runner=thread] [--share=N]
 //   [GOOGLETEST_OPTION...]
 //
 // calls the executors of the CPU backend in this thread, or sends to a device whose worker is a
-// process or a thread.
+// process or a thread. With a share only each N-th test runs; the seed says which.
 
 #include "runners.hpp"
+#include "scene.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <cstdlib>
+#include <string>
 #include <string_view>
 
 namespace troupe::conformance {
@@ -27,6 +30,22 @@ bool choose(std::string_view runner) {
   return true;
 }
 
+bool share(const std::string& of) {
+  const std::uint64_t parts = std::strtoull(of.c_str(), nullptr, 10);
+  if (parts == 0) return false;
+  ::setenv("GTEST_TOTAL_SHARDS", of.c_str(), 1);
+  ::setenv("GTEST_SHARD_INDEX", std::to_string(test_seed() % parts).c_str(), 1);
+  return true;
+}
+
+bool take(std::string_view argument) {
+  constexpr std::string_view runner_option = "--runner=";
+  constexpr std::string_view share_option = "--share=";
+  if (argument.starts_with(runner_option)) return choose(argument.substr(runner_option.size()));
+  return argument.starts_with(share_option) &&
+         share(std::string(argument.substr(share_option.size())));
+}
+
 }  // namespace
 
 std::unique_ptr<runner> make_runner() {
@@ -40,14 +59,11 @@ std::unique_ptr<runner> make_runner_on(const device& own) {
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
-  constexpr std::string_view option = "--runner=";
   for (int i = 1; i < argc; ++i) {
-    const std::string_view argument(argv[i]);
-    if (argument.starts_with(option) &&
-        troupe::conformance::choose(argument.substr(option.size()))) {
-      continue;
-    }
-    std::fprintf(stderr, "%s: unknown option %s; there is --runner=direct, process or thread\n",
+    if (troupe::conformance::take(argv[i])) continue;
+    std::fprintf(stderr,
+                 "%s: unknown option %s; there are --runner=direct, process or thread, and "
+                 "--share=N\n",
                  argv[0], argv[i]);
     return 2;
   }

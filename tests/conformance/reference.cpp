@@ -1,5 +1,6 @@
 #include "reference.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace troupe::conformance {
@@ -19,9 +20,39 @@ bool inside(blas::uplo uplo, std::int64_t i, std::int64_t j) {
   return uplo == blas::uplo::upper ? i <= j : i >= j;
 }
 
+bool is_real(const matrix& a) {
+  return std::ranges::all_of(a.values, [](const number& one) { return one.imag() == 0; });
+}
+std::vector<double> reals_of(const matrix& a) {
+  std::vector<double> reals(a.values.size());
+  std::ranges::transform(a.values, reals.begin(), [](const number& one) { return one.real(); });
+  return reals;
+}
+
+/// In an eighth of the time of the product of complex numbers.
+matrix real_product(const matrix& a, const matrix& b) {
+  const std::vector<double> left = reals_of(a);
+  const std::vector<double> right = reals_of(b);
+  const auto depth = static_cast<std::size_t>(a.columns);
+  const auto columns = static_cast<std::size_t>(b.columns);
+  matrix product(a.rows, b.columns);
+  std::vector<double> row(columns);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(a.rows); ++i) {
+    std::ranges::fill(row, 0.0);
+    for (std::size_t k = 0; k < depth; ++k) {
+      const double factor = left[i * depth + k];
+      for (std::size_t j = 0; j < columns; ++j)
+        row[j] += factor * right[k * columns + j];
+    }
+    std::ranges::copy(row, product.values.begin() + static_cast<std::ptrdiff_t>(i * columns));
+  }
+  return product;
+}
+
 }  // namespace
 
 matrix operator*(const matrix& a, const matrix& b) {
+  if (is_real(a) && is_real(b)) return real_product(a, b);
   matrix product(a.rows, b.columns);
   for (std::int64_t i = 0; i < a.rows; ++i) {
     for (std::int64_t k = 0; k < a.columns; ++k) {

@@ -117,12 +117,20 @@ TEST_P(Hang, MissedDeadlinesCostNoWorker) {
       late.push_back(gpu.library("test").ask(request, {.deadline = timeout}));
       (void)eventually([&] { return begun.is_set(); }, 2 * timeout);
     }
-    auto behind = lane.ask(sum{.input = output});
+    bool seen_running = false;
     for (auto& one : late) {
       const auto outcome = ended(std::move(one));
       ASSERT_FALSE(outcome);
       EXPECT_EQ(outcome.error().code, errc::deadline_exceeded) << outcome.error().to_string();
+      seen_running = seen_running || outcome.error().message.ends_with("runs to its end");
     }
+    if (!seen_running) {
+      // It began just before its deadline, and the device took it for one that had not.
+      flag.set();
+      --i;
+      continue;
+    }
+    auto behind = lane.ask(sum{.input = output});
     EXPECT_FALSE(behind.ready()) << "what it reads is still being written";
     flag.set();
     EXPECT_EQ(behind.get(), 16.0);

@@ -1,13 +1,11 @@
 #!/usr/bin/env bash
-# headers_test.sh COMPILER INCLUDE_DIR [umbrellas]: every public header compiles alone, included
+# headers_test.sh COMPILER INCLUDE_DIR [HEADER]: every public header compiles alone, included
 # twice, without a warning, and names no third-party header. Prints how long each takes to include.
 #
-# With `umbrellas` only those that programs include first, troupe/*.hpp; `./dev check` takes all.
+# With a header only that one; `./dev check` takes all.
 set -euo pipefail
 
-compiler=$1 include=$2
-depth=()
-[[ ${3:-} != umbrellas ]] || depth=(-maxdepth 1)
+compiler=$1 include=$2 only=${3:-*.hpp}
 flags=(-std=c++20 -fsyntax-only -Wall -Wextra -Wconversion -Wsign-conversion -Wshadow -Werror
        -I "$include" -x c++)
 
@@ -28,7 +26,7 @@ failed=0
 cd "$include"
 while read -r header; do
   check "$header" || failed=1
-done < <(find troupe "${depth[@]}" -name '*.hpp' | sort)
+done < <(find troupe -path "troupe/$only" | sort)
 if grep -rnE '#include <(fmt|cuda|cublas|cudnn|boost|gtest|zlib|cblas)' troupe; then
   printf 'FAILED  a public header includes a third-party header\n'
   failed=1

@@ -29,7 +29,11 @@ namespace troupe::test {
   at.sin_family = AF_INET;
   at.sin_port = htons(port);
   at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  if (::connect(made.get(), reinterpret_cast<const sockaddr*>(&at), sizeof(at)) != 0) made.reset();
+  int failed = 0;
+  do
+    failed = ::connect(made.get(), reinterpret_cast<const sockaddr*>(&at), sizeof(at));
+  while (failed != 0 && errno == EINTR);  // as below
+  if (failed != 0) made.reset();
   return made;
 }
 

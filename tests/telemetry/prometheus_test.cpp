@@ -1,6 +1,6 @@
 // The text for Prometheus, of facts that no program had.
 
-#include "exposition/prometheus_text.hpp"
+#include <troupe/telemetry/prometheus_text.hpp>
 
 #include <gtest/gtest.h>
 

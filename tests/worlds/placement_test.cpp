@@ -158,7 +158,11 @@ TEST_F(Placement, ReplicasTakeTheOneWithLessToDoThatServes) {
   };
   for (const auto& [device, count] : taken(300))
     EXPECT_GT(count, 50) << device;
-  // An idle one is taken before a busy one.
+  // An idle one is taken before a busy one; one that starts is busy, too.
+  for (const replica<keeper>& one : all) {
+    EXPECT_EQ(one.actor.ask(who{}).get().first, "replica");
+    EXPECT_TRUE(comes_true([&] { return one.actor.load() == 0; }));
+  }
   auto held = all[0].actor.ask(hold{});
   EXPECT_TRUE(comes_true([&] { return all[0].actor.load() == 1; }));
   EXPECT_EQ(taken(100).count(0), 0U);

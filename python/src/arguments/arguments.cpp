@@ -1,6 +1,7 @@
 #include "arguments/arguments.hpp"
 
 #include "arguments/given.hpp"
+#include "arguments/options.hpp"
 #include "binding.hpp"
 #include "future.hpp"
 #include "tensor.hpp"
@@ -47,7 +48,6 @@ constexpr std::array<short_name, 3> all_short_names{
     {{"max", "maximum"}, {"min", "minimum"}, {"prod", "product"}}};
 
 // Options of every request.
-constexpr std::array<const char*, 4> options{"deadline", "run_limit", "quarantine", "tag"};
 
 // The number of an enumerator; that of none if there is no such name.
 std::size_t enumerator_named(std::span<const std::string_view> all, std::string_view name) {
@@ -154,7 +154,7 @@ auto argument_setter::positional() const -> const std::vector<const argument*>& 
 void argument_setter::refuse_unknown(nb::handle name) const {
   std::string message =
       std::string(type_.name) + "() has no argument " + shown_text(name) + "; it has ";
-  std::vector<std::string> known(options.begin(), options.end());
+  std::vector<std::string> known(option_names.begin(), option_names.end());
   for (const argument& one : arguments_) {
     known.push_back(shown_text(one.name));
     message += (&one == arguments_.data() ? "" : ", ") + known.back();

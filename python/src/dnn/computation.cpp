@@ -1,6 +1,7 @@
 // Computations as Python objects: traced, shown, and sent with their tensors by `device.compute`.
 #include "arguments/arguments.hpp"
 #include "arguments/given.hpp"
+#include "arguments/options.hpp"
 #include "binding.hpp"
 #include "device/device_handle.hpp"
 #include "dtypes.hpp"
@@ -201,8 +202,7 @@ Enum chosen(std::string_view what, const std::string& name,
 nb::object compute(nb::handle device, const computation& what, const nb::tuple& inputs,
                    nb::handle out, nb::handle types, const std::string& intermediate,
                    const std::string& math, const std::string& engine, const std::string& tuning,
-                   std::optional<double> deadline, std::optional<double> run_limit,
-                   bool quarantine) {
+                   const nb::dict& options) {
   const device_ref& on = handle_of(device);
   any_request request(request_type_of<dnn::graph>());
   auto& r = *static_cast<dnn::graph*>(request.data());
@@ -261,10 +261,8 @@ nb::object compute(nb::handle device, const computation& what, const nb::tuple& 
   written_tensors written{.all = std::move(made), .of = &setter_for(request.type())};
   if (failed.why) return not_sent(request, std::move(failed), std::move(written));
   const library_actor actor = on->device.library("dnn");
-  const request_options options{.deadline = duration_of(deadline),
-                                .run_limit = duration_of(run_limit),
-                                .quarantine = quarantine};
-  sent_request sent = send(*on, actor, std::move(request), options);
+  const request_options wanted = options_from(dnn::graph::name, options);
+  sent_request sent = send(*on, actor, std::move(request), wanted);
   // Drops the reply, which says how the graph was computed: the caller gets the outputs.
   future<void> answer = std::move(sent.answer).then([](result<any_reply> r) -> result<void> {
     if (!r) return std::move(r).error();
@@ -318,7 +316,7 @@ void add_computation(nb::module_& m) {
     });
   });
   m.def("_compute", &compute, nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none(),
-        nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg());
+        nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg());
 }
 
 }  // namespace troupe::python

@@ -1,6 +1,7 @@
 // `device.map`, `rows` and `reduce`: allocate outputs, and send a function with its tensors.
 #include "arguments/arguments.hpp"
 #include "arguments/given.hpp"
+#include "arguments/options.hpp"
 #include "binding.hpp"
 #include "device/device_handle.hpp"
 #include "dtypes.hpp"
@@ -270,47 +271,37 @@ nb::object send(const device_ref& device, call& made, R wanted, const request_op
   return nb::cast(std::move(coming));
 }
 
-request_options options_from(std::optional<double> deadline, std::optional<double> run_limit,
-                             bool quarantine) {
-  return {.deadline = duration_of(deadline),
-          .run_limit = duration_of(run_limit),
-          .quarantine = quarantine};
-}
-
 }  // namespace
 
 void add_elementwise_requests(nb::module_& m) {
   m.def(
       "_map",
       [](nb::handle device, const function& f, const nb::tuple& inputs, nb::handle out,
-         nb::handle types, std::optional<double> deadline, std::optional<double> run_limit,
-         bool quarantine) {
+         nb::handle types, const nb::dict& options) {
         const device_ref& on = handle_of(device);
         call made(on, ew::map::name, f, inputs);
         made.set_outputs(out, types, true);
-        return send(on, made, ew::map{}, options_from(deadline, run_limit, quarantine));
+        return send(on, made, ew::map{}, options_from(ew::map::name, options));
       },
-      nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg().none(),
-      nb::arg().none(), nb::arg());
+      nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg());
   m.def(
       "_rows",
       [](nb::handle device, const function& f, const nb::tuple& inputs, nb::handle axis,
-         bool keepdims, nb::handle out, nb::handle types, std::optional<double> deadline,
-         std::optional<double> run_limit, bool quarantine) {
+         bool keepdims, nb::handle out, nb::handle types, const nb::dict& options) {
         const device_ref& on = handle_of(device);
         ew::rows wanted{.axes = axes_from(axis)};
         call made(on, ew::rows::name, f, inputs);
         made.set_axes(wanted.axes);
         made.set_outputs(out, types, keepdims);
-        return send(on, made, std::move(wanted), options_from(deadline, run_limit, quarantine));
+        return send(on, made, std::move(wanted), options_from(ew::rows::name, options));
       },
       nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none(),
-      nb::arg().none(), nb::arg().none(), nb::arg());
+      nb::arg());
   m.def(
       "_reduce",
       [](nb::handle device, nb::handle op, const nb::tuple& inputs, const function* before,
          const function* after, nb::handle axis, bool keepdims, nb::handle out, nb::handle types,
-         std::optional<double> deadline, std::optional<double> run_limit, bool quarantine) {
+         const nb::dict& options) {
         const device_ref& on = handle_of(device);
         const std::size_t count = nb::len(inputs);
         call made(on, ew::reduce::name, before != nullptr ? *before : identity(count), inputs);
@@ -326,10 +317,10 @@ void add_elementwise_requests(nb::module_& m) {
         made.set_function(as_rows.what);
         made.set_axes(as_rows.axes);
         made.set_outputs(out, types, keepdims);
-        return send(on, made, std::move(wanted), options_from(deadline, run_limit, quarantine));
+        return send(on, made, std::move(wanted), options_from(ew::reduce::name, options));
       },
       nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg().none(),
-      nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg().none(), nb::arg().none(), nb::arg());
+      nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg());
 }
 
 }  // namespace troupe::python

@@ -29,3 +29,24 @@ def test_a_snapshot_counts_by_operation_and_adds_time_up_by_tag() -> None:
         assert gpu.snapshot().statistics.sent >= counts.sent
         names = {event["name"] for event in json.loads(system.trace(60))}
         assert {"memory.fill", "started", "clock_sync"} <= names
+
+
+def test_every_way_of_sending_has_a_tag() -> None:
+    with troupe.System(sample=1) as system:
+        gpu = system.device(backend="cpu")
+        x = gpu.zeros((4, 4), "float32")
+        with gpu.record("fill") as graph:
+            gpu.memory.fill(to=x, value=1)
+        ways = [
+            lambda tag: gpu.memory.fill(to=x, value=1, tag=tag),
+            lambda tag: gpu.map(lambda a: a + 1, x, tag=tag),
+            lambda tag: gpu.rows(lambda a: a + 1, x, tag=tag),
+            lambda tag: gpu.reduce("sum", x, tag=tag),
+            lambda tag: gpu.compute(lambda a: a + a, x, tag=tag),
+            lambda tag: gpu.einsum("ij,jk", x, x, tag=tag),
+            lambda tag: gpu.run(graph, tag=tag),
+        ]
+        for tag, send in enumerate(ways, 1):
+            send(tag).result()
+        counted = {one.tag: one.requests for one in gpu.snapshot().tags}
+        assert all(counted.get(tag, 0) >= 1 for tag in range(1, len(ways) + 1)), counted

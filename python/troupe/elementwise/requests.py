@@ -35,9 +35,7 @@ def map(
     *inputs: TensorLike | float,
     out: TensorLike | Sequence[TensorLike | None] | None = None,
     dtype: Any = None,
-    deadline: float | None = None,
-    run_limit: float | None = None,
-    quarantine: bool = True,
+    **options: Any,
 ) -> Future[Any]:
     """Applies a function to each element of some tensors, in one pass over memory.
 
@@ -50,12 +48,12 @@ def map(
         dtype: the element type of what is allocated; for several outputs a type for all or a tuple.
             Left out, that of the inputs: of different ones what holds both, of comparisons bool
 
-    Options of every request: deadline, run_limit, quarantine.
+    Options of every request: deadline, run_limit, quarantine, tag.
 
     Returns a Future of the output, or of a tuple of the outputs.
     """
     what = _function_of(f, inputs)
-    return _map(self, what, inputs, out, dtype, deadline, run_limit, quarantine)
+    return _map(self, what, inputs, out, dtype, options)
 
 
 def rows(
@@ -67,9 +65,7 @@ def rows(
     keepdims: bool = False,
     out: TensorLike | Sequence[TensorLike | None] | None = None,
     dtype: Any = None,
-    deadline: float | None = None,
-    run_limit: float | None = None,
-    quarantine: bool = True,
+    **options: Any,
 ) -> Future[Any]:
     """Applies a function with row operations, such as row_sum, to each row: softmax, reductions.
 
@@ -79,12 +75,12 @@ def rows(
             dimensions, with extent 1
         f, inputs, out, dtype: as in device.map
 
-    Options of every request: deadline, run_limit, quarantine.
+    Options of every request: deadline, run_limit, quarantine, tag.
 
     Returns a Future of the output, or of a tuple of the outputs.
     """
     what = _function_of(f, inputs)
-    return _rows(self, what, inputs, axis, keepdims, out, dtype, deadline, run_limit, quarantine)
+    return _rows(self, what, inputs, axis, keepdims, out, dtype, options)
 
 
 def reduce(
@@ -98,9 +94,7 @@ def reduce(
     keepdims: bool = False,
     out: TensorLike | Sequence[TensorLike | None] | None = None,
     dtype: Any = None,
-    deadline: float | None = None,
-    run_limit: float | None = None,
-    quarantine: bool = True,
+    **options: Any,
 ) -> Future[Any]:
     """Reduces along axes, in one pass over memory: after(op(before(inputs))).
 
@@ -115,7 +109,7 @@ def reduce(
         keepdims: keeps them, with extent 1
         inputs, out, dtype: as in device.map
 
-    Options of every request: deadline, run_limit, quarantine.
+    Options of every request: deadline, run_limit, quarantine, tag.
 
     Returns a Future of the output, or of a tuple of the outputs.
     """
@@ -126,6 +120,4 @@ def reduce(
         last = _function_of(after, inputs)
     else:
         last = traced(after, first.outputs, first._complex_outputs)
-    return _reduce(
-        self, op, inputs, first, last, axis, keepdims, out, dtype, deadline, run_limit, quarantine
-    )
+    return _reduce(self, op, inputs, first, last, axis, keepdims, out, dtype, options)

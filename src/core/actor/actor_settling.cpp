@@ -63,8 +63,11 @@ std::int64_t actor_cell::unfinished_messages() const noexcept {
 }
 
 std::int64_t actor_cell::load() const noexcept {
-  const bool in_a_turn = (state_.load(std::memory_order_relaxed) & activity_mask) == running;
-  return mailbox_.size() + unfinished_messages() + (in_a_turn ? 1 : 0);
+  // In the order in which a message moves, each with acquire: one that moves meanwhile may be
+  // counted twice, but never not at all, so that a busy actor is not taken for an idle one.
+  const std::int64_t waiting = mailbox_.size();
+  const bool in_a_turn = (state_.load(std::memory_order_acquire) & activity_mask) == running;
+  return waiting + (in_a_turn ? 1 : 0) + unfinished_messages();
 }
 
 std::vector<any_actor_ref> actor_cell::children() {

@@ -46,7 +46,8 @@ std::int64_t mailbox::size() const noexcept {
     const std::lock_guard lock(dropping_);
     return static_cast<std::int64_t>(held_ >> bytes_bits);
   }
-  const std::uint64_t out = given_out_.load(std::memory_order_relaxed);
+  // Acquire: a receiver that has given one out is seen to be in its turn.
+  const std::uint64_t out = given_out_.load(std::memory_order_acquire);
   const std::uint64_t in = taken_in_.load(std::memory_order_relaxed);
   return std::max<std::int64_t>(static_cast<std::int64_t>(in - out), 0) >> bytes_bits;
 }

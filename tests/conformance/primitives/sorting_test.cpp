@@ -10,10 +10,11 @@ namespace {
 
 /// The order of elements, by an independent stable sort of their indices.
 std::vector<std::size_t> order_of(dtype type, std::span<const element_bits> bits, bool descending) {
+  const std::vector<element_value> values = values_of(type, bits);
   std::vector<std::size_t> order(bits.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
-    return descending ? goes_before(type, bits[b], bits[a]) : goes_before(type, bits[a], bits[b]);
+    return descending ? goes_before(values[b], values[a]) : goes_before(values[a], values[b]);
   });
   return order;
 }

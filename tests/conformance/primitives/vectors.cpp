@@ -30,12 +30,25 @@ float_format format_of(dtype type) {
   }
 }
 
+/// 2^exponent, from a table: sorts of the reference ask for millions.
+long double power_of_two(int exponent) {
+  constexpr int most = 1100;
+  static const std::vector<long double> powers = [] {
+    std::vector<long double> made;
+    for (int e = -most; e <= most; ++e)
+      made.push_back(std::ldexp(1.0L, e));
+    return made;
+  }();
+  return powers.at(static_cast<std::size_t>(exponent + most));
+}
+
 element_value float_value(dtype type, std::uint64_t bits) {
   const auto [exponent_bits, mantissa_bits] = format_of(type);
   const std::uint64_t mantissa = bits & ((std::uint64_t{1} << mantissa_bits) - 1);
   const int most = (1 << exponent_bits) - 1;
   const int exponent = static_cast<int>(bits >> mantissa_bits) & most;
   element_value value;
+  value.bits = bits;
   value.negative = (bits >> (exponent_bits + mantissa_bits) & 1) != 0;
   const bool beyond = exponent == most;
   if (type == dtype::e4m3) {
@@ -48,7 +61,7 @@ element_value float_value(dtype type, std::uint64_t bits) {
     const int bias = most / 2;
     const auto whole = static_cast<long double>(
         exponent == 0 ? mantissa : mantissa | std::uint64_t{1} << mantissa_bits);
-    value.number = std::ldexp(whole, std::max(exponent, 1) - bias - mantissa_bits);
+    value.number = whole * power_of_two(std::max(exponent, 1) - bias - mantissa_bits);
   }
   if (value.negative) value.number = -value.number;
   return value;
@@ -98,24 +111,33 @@ element_value value_of(dtype type, const element_bits& bits) {
   if (is_float(type)) return float_value(type, bits.words[0]);
   const auto width = static_cast<unsigned>(size_of(type) * 8);
   element_value value;
+  value.bits = bits.words[0];
   const bool is_signed =
       type == dtype::i8 || type == dtype::i16 || type == dtype::i32 || type == dtype::i64;
   value.negative = is_signed && (bits.words[0] >> (width - 1) & 1) != 0;
   value.number = static_cast<long double>(bits.words[0]);
-  if (value.negative) value.number -= std::ldexp(1.0L, static_cast<int>(width));
+  if (value.negative) value.number -= power_of_two(static_cast<int>(width));
   return value;
 }
 
-bool goes_before(dtype type, const element_bits& a, const element_bits& b) {
-  const element_value left = value_of(type, a);
-  const element_value right = value_of(type, b);
-  if (left.nan != right.nan) return right.nan;
-  if (left.nan) {
-    if (left.negative != right.negative) return right.negative;
-    return a.words[0] < b.words[0];
+std::vector<element_value> values_of(dtype type, std::span<const element_bits> bits) {
+  std::vector<element_value> values(bits.size());
+  std::ranges::transform(bits, values.begin(),
+                         [&](const element_bits& one) { return value_of(type, one); });
+  return values;
+}
+
+bool goes_before(const element_value& a, const element_value& b) {
+  if (a.nan != b.nan) return b.nan;
+  if (a.nan) {
+    if (a.negative != b.negative) return b.negative;
+    return a.bits < b.bits;
   }
-  if (left.number != right.number) return left.number < right.number;
-  return left.negative && !right.negative;
+  if (a.number != b.number) return a.number < b.number;
+  return a.negative && !b.negative;
+}
+bool goes_before(dtype type, const element_bits& a, const element_bits& b) {
+  return goes_before(value_of(type, a), value_of(type, b));
 }
 
 void fill_bits(test_tensor& t, const std::vector<element_bits>& bits) {

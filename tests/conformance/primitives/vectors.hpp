@@ -46,9 +46,12 @@ struct element_value {
   long double number = 0;
   bool nan = false;
   bool negative = false;  ///< has a sign bit that is set
+  std::uint64_t bits = 0;
 };
 [[nodiscard]] element_value value_of(dtype type, const element_bits& bits);
+[[nodiscard]] std::vector<element_value> values_of(dtype type, std::span<const element_bits> bits);
 /// The order that the library states for sorting.
+[[nodiscard]] bool goes_before(const element_value& a, const element_value& b);
 [[nodiscard]] bool goes_before(dtype type, const element_bits& a, const element_bits& b);
 
 /// Fills a tensor before the request.

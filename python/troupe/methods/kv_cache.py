@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ._core import Device, Future, KvCache, KvStep, _kv_cache
+from .._core import Device, Future, KvCache, KvStep, _kv_cache
 
 if TYPE_CHECKING:
-    from ._core import TensorLike
+    from .._core import TensorLike
 
 
 def make(

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <troupe/base/export.hpp>
 #include <troupe/telemetry/snapshot.hpp>
 
 #include <cstddef>
@@ -9,12 +10,13 @@
 
 namespace troupe::telemetry {
 
-/// The facts in Prometheus's text format 0.0.4.
-class prometheus_text {
+/// Snapshots in Prometheus's text format 0.0.4, as `/metrics` serves them. For a program with an
+/// HTTP server of its own; in `libtroupe-telemetry.so`. Not thread-safe.
+class TROUPE_EXPORT prometheus_text {
  public:
   /// The operations that would make too many series are added up as the operation "other". An
   /// operation that was once by itself stays so, because counters must not fall.
-  [[nodiscard]] std::string write(const telemetry_snapshot& s);
+  [[nodiscard]] std::string write(telemetry_snapshot s);
 
   /// The most for operations; all others together have fewer than 100 for each device.
   static constexpr std::size_t most_series = 4000;
@@ -25,7 +27,7 @@ class prometheus_text {
                                  int code) const {
     return admitted_.contains({d.ordinal, operation, code});
   }
-  [[nodiscard]] device_telemetry limited(const device_telemetry& d) const;
+  void limit(device_telemetry& d) const;
 
   std::set<std::tuple<std::int32_t, std::string, int>> admitted_;  // -1: all but failures
   std::size_t series_ = 0;

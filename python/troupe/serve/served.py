@@ -1,0 +1,68 @@
+"""A model that is served: what it takes and gives, and the queue before it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from troupe.serve.standin import Batcher
+
+from .errors import problem_of
+
+
+class Terms(NamedTuple):
+    """Who asks, how urgent it is, and until when, in seconds from now."""
+
+    tenant: str = ""
+    priority: int = 1
+    deadline: float | None = None
+
+
+class Port(NamedTuple):
+    """A tensor of the KServe protocol. The first extent is that of a batch; -1 is any."""
+
+    name: str
+    datatype: str
+    shape: tuple[int, ...]
+
+
+class Served:
+    """A model under a name."""
+
+    inputs: list[Port]
+    outputs: list[Port]
+    batcher: Batcher
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    async def infer(self, tensors: dict[str, Any], terms: Terms) -> dict[str, Any]:
+        """Tensors by name for tensors by name, each with a row for each item."""
+        raise NotImplementedError
+
+    async def answers(
+        self, items: list[Any], costs: list[int], terms: Terms, what: str
+    ) -> list[Any]:
+        """Of all items, or raises a Problem that names the first that failed; the others leave the
+        queue then. `what` is the field that they are of."""
+        asked: list[asyncio.Future[Any]] = []
+        try:
+            for item, cost in zip(items, costs, strict=True):
+                asked.append(self.batcher(item, cost=cost, bytes=_size(item), **terms._asdict()))
+            return [await one for one in asked]
+        except Exception as why:
+            failed = [one.done() and one.exception() is why for one in asked]
+            at = failed.index(True) if True in failed else len(asked)
+            raise problem_of(why, f"{what}[{at}]" if len(items) > 1 else what) from None
+        finally:
+            for one in asked:
+                if not one.cancel() and not one.cancelled():
+                    one.exception()  # it is known: asyncio need not tell of it
+
+
+def _size(item: Any) -> int:
+    if isinstance(item, np.ndarray):
+        return item.nbytes
+    return sum(one.nbytes for one in item.values())

@@ -1,0 +1,134 @@
+"""What is served: the device, the models on it, and whether it begins, works or ends."""
+
+from __future__ import annotations
+
+import asyncio
+import pathlib
+import time
+from typing import TYPE_CHECKING, Any, Literal
+
+import troupe
+
+from . import own
+from .errors import Problem
+from .gate import LOCAL, Keys
+from .served import Served, Terms
+
+if TYPE_CHECKING:
+    from fastapi import Request
+
+    from .embedder import Embedder
+    from .sources import Checkpoint
+
+
+class Service:
+    """Models on one device. `begin` loads them, `end` lets their queues run empty."""
+
+    def __init__(
+        self,
+        checkpoints: list[Checkpoint],
+        files: list[pathlib.Path],
+        *,
+        host: str = "127.0.0.1",
+        keys: Keys | None = None,
+        dtype: str = "f32",
+        deadline: float | None = 30.0,
+        drain: float = 30.0,
+        poison: str | None = None,
+        **device: Any,
+    ) -> None:
+        self.checkpoints, self.keys, self.dtype = checkpoints, keys, dtype
+        self.deadline, self.drain, self.poison = deadline, drain, poison
+        self.local = host.encode() in LOCAL or host == "::1"
+        self.began = int(time.time())
+        self.state: Literal["loading", "ready", "draining", "failed"] = "loading"
+        self.running = 0
+        self.models: dict[str, Served] = {}
+        self.own = own.read(files)
+        names = [one.name for one in checkpoints] + [one.what.name for one in self.own]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"{name}: two models have this name")
+        self.system = troupe.System()
+        if files:
+            device["operations"] = [str(one) for one in files]
+        self.device = self.system.device(fault_injection=poison is not None, **device)
+        self.telemetry = self.system.telemetry()
+
+    @property
+    def draining(self) -> bool:
+        return self.state == "draining"
+
+    async def begin(self) -> None:
+        """Loads all models; raises the first failure."""
+        try:
+            for one in await asyncio.to_thread(self._load):
+                one.start(self.deadline)
+                self.models[one.name] = one
+        except BaseException:
+            self.state = "failed"
+            raise
+        self.state = "ready"
+
+    def _load(self) -> list[Any]:
+        from .embedder import Embedder
+
+        self.device.wait_until_ready()
+        made: list[Any] = []
+        for name, folder in self.checkpoints:
+            made.append(Embedder(name, self.device, folder, self.dtype, self.poison))
+        return made + [own.OwnModel(self.device, one) for one in self.own]
+
+    async def end(self) -> None:
+        """New requests are refused at once; those that are there end, or fail when drain is over."""
+        self.state = "draining"
+        last = time.monotonic() + self.drain
+        while self.running and time.monotonic() < last:
+            await asyncio.sleep(0.02)
+        left = max(0.0, last - time.monotonic())
+        await asyncio.gather(*(one.batcher.close(left) for one in self.models.values()))
+
+    def close(self) -> None:
+        """Ends the worker and telemetry."""
+        self.system.close()
+
+    def model(self, name: str) -> Served:
+        if self.state == "loading":
+            raise Problem(503, "models are being loaded", kind="server_error", retry_after=1)
+        if name not in self.models:
+            raise Problem(404, f"there is no model {name[:64]!r}", param="model")
+        return self.models[name]
+
+    def embedder(self, name: str | None = None) -> Embedder:
+        """A model of texts; without a name the first one."""
+        from .embedder import Embedder
+
+        if name is None:
+            if self.state == "loading":
+                self.model("")
+            found = [one for one in self.models.values() if isinstance(one, Embedder)]
+            if not found:
+                raise Problem(404, "no model gives vectors of texts")
+            return found[0]
+        model = self.model(name)
+        if not isinstance(model, Embedder):
+            raise Problem(400, f"{name} gives no vectors of texts", param="model")
+        return model
+
+    def terms(self, request: Request, priority: Any = None, timeout: Any = None) -> Terms:
+        """priority and timeout are those of the KServe protocol: 0 is the default, microseconds."""
+        header = request.headers.get("x-troupe-deadline-ms")
+        deadline = None
+        if timeout:
+            deadline = _number(timeout, "parameters.timeout", 2**53) / 1e6
+        elif header is not None:
+            digits = header.isascii() and header.isdigit() and len(header) < 10
+            deadline = _number(int(header) if digits else -1, "x-troupe-deadline-ms", 10**9) / 1e3
+        urgency = _number(priority, "parameters.priority", 255) if priority else 1
+        return Terms(request.state.tenant, urgency, deadline)
+
+
+def _number(value: Any, param: str, most: int) -> int:
+    if type(value) is not int or not 1 <= value <= most:
+        raise Problem(400, f"it must be a number from 1 to {most}", param=param)
+    return value
