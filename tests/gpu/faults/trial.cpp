@@ -3,6 +3,8 @@
 #include "gpu/card.hpp"
 #include "gpu/json_line.hpp"
 
+#include <troupe/graph.hpp>
+#include <troupe/memory/fill.hpp>
 #include <troupe/telemetry/snapshot.hpp>
 
 #include <fmt/format.h>
@@ -115,7 +117,7 @@ trial_report trials::run(int number) {
   // Who is to blame can be told for sure where all share a lane, and that is asked for there.
   // A request that has lost an operand is as good as any where the next worker has it again.
   one_lane_ = number % 2 == 0 || case_.way == way::recovery || case_.way == way::poison ||
-              case_.way == way::library;
+              case_.way == way::library || case_.way == way::recorded;
   report.one_lane = one_lane_;
   device& gpu = subject_.gpu();
   if (!subject_.settle()) {
@@ -230,6 +232,8 @@ void trials::strike(trial_report& report) {
       return strike_during_recovery(report);
     case way::poison:
       return strike_thrice(report);
+    case way::recorded:
+      return strike_recorded(report);
     case way::deed:
     case way::standby_start:
     case way::needed_start:

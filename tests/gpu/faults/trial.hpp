@@ -71,6 +71,7 @@ class trials {
   void strike_by_request(trial_report& report);
   void strike_during_recovery(trial_report& report);
   void strike_thrice(trial_report& report);
+  void strike_recorded(trial_report& report);
   void start_load();
   void check_answers(trial_report& report);
   void check_workers(trial_report& report);
