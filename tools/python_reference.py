@@ -37,6 +37,8 @@ SECTIONS = {
     "Worlds": ("_core", ["World"]),
     "Several devices": ("_core", ["DeviceGroup", "ShardMap", "GradientBuckets", "replicate"]),
     "Actors on several devices": ("parallel", []),
+    "Serving": ("serving.batcher", []),
+    "Batches and refusals": ("serving.items", ["Batch", "Refused"]),
     "Keys and values of attention": ("_core", ["KvCache", "KvStep"]),
     "Graphs": ("_core", ["Graph", "GraphReplies"]),
     "Profile": ("_core", ["Profile"]),
@@ -206,7 +208,7 @@ def reference():
             lines += [
                 "",
                 f"In `troupe.{package}`."
-                if last or package in ("dnn", "otlp", "parallel", "torch", "sparse")
+                if last or package in ("dnn", "otlp", "parallel", "serving", "sparse", "torch")
                 else "In `troupe`.",
             ]
         lines += section(module, names)

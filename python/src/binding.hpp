@@ -171,6 +171,7 @@ void add_python_operation(nb::module_& m);
 void add_python_calls(nb::module_& m);
 void add_fork_server(nb::module_& m);
 void add_graph(nb::module_& m);
+void add_batch_queue(nb::module_& m);
 void add_profile(nb::module_& m);
 void add_matrix_market(nb::module_& m);
 

@@ -30,4 +30,5 @@ NB_MODULE(_core, m) {
   add_profile(m);
   add_matrix_market(m);
   add_graph(m);
+  add_batch_queue(m);
 }

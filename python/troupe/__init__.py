@@ -53,7 +53,7 @@ TYPE_CHECKING = False  # typing itself takes long to import, too
 if TYPE_CHECKING:
     from typing import Any as _Any
 
-    from . import dnn, elementwise, parallel, serve, sparse
+    from . import dnn, elementwise, parallel, serve, serving, sparse
     from .actors import Actor, ActorRef, Supervision
     from .operations import Reads, ReadsMany, Updates, Writes, on_worker_start, operation
 
@@ -67,7 +67,7 @@ _LATER = {
 
 
 def __getattr__(name: str) -> _Any:
-    if name in ("dnn", "elementwise", "parallel", "serve", "sparse", "torch"):
+    if name in ("dnn", "elementwise", "parallel", "serve", "serving", "sparse", "torch"):
         import importlib
 
         return importlib.import_module("." + name, __name__)
@@ -315,6 +315,7 @@ __all__ = [
     "profile",
     "requests",
     "serve",
+    "serving",
     "sparse",
 ]
 __all__ += _errors.__all__

@@ -629,6 +629,63 @@ class Profile:
     def rows(self) -> dict[str, dict[str, Any]]: ...
     def clear(self) -> None: ...
 
+class BatchQueue:
+    """Decides about batches; troupe.serving.Batcher uses it."""
+    def __init__(
+        self,
+        items: int,
+        cost: int,
+        delay: float,
+        preferred: Sequence[int],
+        padded: Sequence[int],
+        in_flight: int,
+        lanes: int,
+        starve: float,
+        queue_items: int,
+        queue_bytes: int,
+        queue_time: float,
+        run_limit: float,
+        failover: float,
+        /,
+    ) -> None: ...
+    def tenants(self, weights: Sequence[tuple[int, float]], most_share: float, /) -> None: ...
+    def admit(
+        self,
+        cost: int,
+        bytes: int,
+        priority: int,
+        tenant: int,
+        sequence: int,
+        fingerprint: int,
+        deadline: float,
+        now: float,
+        /,
+    ) -> int | tuple[str, float | None]: ...
+    def check(
+        self,
+        cost: int,
+        bytes: int,
+        priority: int,
+        tenant: int,
+        deadline: float,
+        now: float,
+        /,
+    ) -> float | tuple[str, float | None]: ...
+    def leave(self, item: int, now: float, /) -> bool: ...
+    def close(self) -> None: ...
+    def next(self, now: float, /) -> tuple[int, list[int], str, int, float, float] | None: ...
+    def finish(
+        self, batch: int, now: float, how: str, fingerprint: int, failures: int, /
+    ) -> None: ...
+    def take_ended(self) -> list[tuple[int, str]]: ...
+    def wake_at(self) -> float: ...
+    def accuse(self, item: int, fingerprint: int, now: float, /) -> None: ...
+    def wants_fingerprints(self) -> bool: ...
+    def quarantine(self, now: float, /) -> list[tuple[int, float, int]]: ...
+    def forgive(self, fingerprint: int, /) -> bool: ...
+    def learn(self, cost: int, seconds: float, /) -> None: ...
+    def facts(self) -> dict[str, Any]: ...
+
 class Telemetry:
     """What System.telemetry() has started."""
     @property

@@ -118,7 +118,8 @@ std::string top_text::write(const telemetry_snapshot& s, const health_verdict& h
   const std::size_t first = events.size() - std::min(events.size(), most_events);
   for (std::size_t i = first; i < events.size(); ++i) {
     const device_event& e = events[i];
-    const auto ago = std::chrono::duration_cast<std::chrono::nanoseconds>(s.at - e.at);
+    // Somebody may have set the clock back.
+    const auto ago = std::max<std::chrono::nanoseconds>(s.at - e.at, {});
     fmt::format_to(to, "{:>8} ago  device {} {}{}{}\n", time(ago), e.device, e.to_string(),
                    e.why ? ": " : "", e.why ? plain(e.why->to_string()) : "");
   }

@@ -3,8 +3,13 @@
 #include "gpu/card.hpp"
 #include "gpu/json_line.hpp"
 
+#include <troupe/graph.hpp>
+#include <troupe/memory/fill.hpp>
+#include <troupe/telemetry/snapshot.hpp>
+
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <csignal>
 #include <random>
 #include <thread>
@@ -20,6 +25,19 @@ constexpr std::uint64_t some = 90;
 
 void miss(trial_report& report, std::string why) {
   if (report.miss.empty()) report.miss = std::move(why);
+}
+
+std::uint64_t losses_of(const device_telemetry& d) {
+  std::uint64_t all = 0;
+  for (const fault_count& one : d.faults)
+    all += one.count;
+  return all;
+}
+
+bool has_recovered_since(const device& gpu, std::uint64_t event) {
+  return std::ranges::any_of(gpu.events(event), [](const device_event& e) {
+    return e.what == device_event::kind::recovered && e.took > 0ns;
+  });
 }
 
 double milliseconds(std::chrono::nanoseconds t) { return static_cast<double>(t.count()) / 1e6; }
@@ -99,7 +117,7 @@ trial_report trials::run(int number) {
   // Who is to blame can be told for sure where all share a lane, and that is asked for there.
   // A request that has lost an operand is as good as any where the next worker has it again.
   one_lane_ = number % 2 == 0 || case_.way == way::recovery || case_.way == way::poison ||
-              case_.way == way::library;
+              case_.way == way::library || case_.way == way::recorded;
   report.one_lane = one_lane_;
   device& gpu = subject_.gpu();
   if (!subject_.settle()) {
@@ -108,6 +126,9 @@ trial_report trials::run(int number) {
   }
   generation_ = gpu.generation();
   unexplained_ = gpu.health().unexplained_faults;
+  const device_telemetry before = gpu.snapshot();
+  last_event_ = before.last_event;
+  losses_ = losses_of(before);
   output_ = {};
   std::mt19937_64 random(seed_ * 1'000'003 + static_cast<std::uint64_t>(number));
   if (case_.busy) {
@@ -136,6 +157,7 @@ trial_report trials::run(int number) {
   if (report.load.lost + report.probes.lost > 0) return report;
   if (!subject_.settle()) miss(report, "no standby after the fault");
   check_workers(report);
+  check_events(report);
   check_memory(report);
   report.survived = next && gpu.health().state == device_state::ready;
   return report;
@@ -210,6 +232,8 @@ void trials::strike(trial_report& report) {
       return strike_during_recovery(report);
     case way::poison:
       return strike_thrice(report);
+    case way::recorded:
+      return strike_recorded(report);
     case way::deed:
     case way::standby_start:
     case way::needed_start:
@@ -312,6 +336,33 @@ void trials::check_workers(trial_report& report) {
     miss(report, fmt::format("{} sent, {} answered, {} failed, {} in flight", counts.sent,
                              counts.answered, counts.failed, counts.in_flight));
   }
+}
+
+// Each loss is told once, in order, with its cause, and with the culprit where there is one.
+void trials::check_events(trial_report& report) {
+  std::uint64_t number = last_event_;
+  std::uint64_t losses = 0;
+  bool has_culprit = false;
+  const device& gpu = subject_.gpu();
+  if (report.new_workers > 0 && !eventually([&] { return has_recovered_since(gpu, last_event_); }))
+    miss(report, "no event tells of the recovery");
+  for (const device_event& e : gpu.events(last_event_)) {
+    if (e.number != ++number) miss(report, fmt::format("no event {}", number));
+    if (e.what != device_event::kind::lost) continue;
+    ++losses;
+    if (!e.why || e.why->message.empty()) {
+      miss(report, fmt::format("event {} has no cause: {}", e.number, e.to_string()));
+      continue;
+    }
+    has_culprit |= e.why->request.starts_with(culprit_of(case_));
+  }
+  const std::uint64_t counted = losses_of(gpu.snapshot()) - losses_;
+  if (losses != report.new_workers || counted != losses) {
+    miss(report, fmt::format("{} workers were lost; there are {} events, and {} were counted",
+                             report.new_workers, losses, counted));
+  }
+  if (one_lane_ && report.named.value_or(false) && case_.ends_worker && !has_culprit)
+    miss(report, "no event names the culprit");
 }
 
 void trials::check_memory(trial_report& report) {

@@ -71,9 +71,11 @@ class trials {
   void strike_by_request(trial_report& report);
   void strike_during_recovery(trial_report& report);
   void strike_thrice(trial_report& report);
+  void strike_recorded(trial_report& report);
   void start_load();
   void check_answers(trial_report& report);
   void check_workers(trial_report& report);
+  void check_events(trial_report& report);
   void check_memory(trial_report& report);
 
   const fault_case& case_;
@@ -91,6 +93,8 @@ class trials {
   bool one_lane_ = false;
   std::uint64_t generation_ = 0;   // before the fault
   std::uint64_t unexplained_ = 0;  // likewise
+  std::uint64_t last_event_ = 0;   // likewise
+  std::uint64_t losses_ = 0;       // likewise, as the telemetry counts them
   std::uint64_t workers_expected_ = 0;
   std::uint64_t workers_allowed_ = 0;
   clock::time_point struck_;

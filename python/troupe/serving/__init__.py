@@ -1,0 +1,16 @@
+"""Batches in front of a model, for asyncio.
+
+    async def run(items):                       # a batch: answers in the same order
+        return (await gpu.vision.embed(np.stack(items))).numpy()
+
+    embed = troupe.serving.Batcher(run, items=32, deadline=0.2)
+    vector = await embed(image, tenant="a")     # from any task of the loop
+
+A batch begins when there is room for it, and grows while others run. When a batch fails, it is run
+again in pieces: only the item that is the reason fails. The guide to serving says what decides.
+"""
+
+from .batcher import Batcher
+from .items import Batch, Refused
+
+__all__ = ["Batch", "Batcher", "Refused"]
