@@ -44,7 +44,9 @@ def _layer(g: Graph, x: str, at: str, sizes: tuple[int, int], bias: str, eps: fl
     q, k, v = (
         g.node(
             "Transpose",
-            g.node("Reshape", g.linear(x, f"{at}attention.self.{one}"), [0, 0, heads, width // heads]),
+            g.node(
+                "Reshape", g.linear(x, f"{at}attention.self.{one}"), [0, 0, heads, width // heads]
+            ),
             perm=(0, 2, 3, 1) if one == "key" else (0, 2, 1, 3),
         )
         for one in ("query", "key", "value")

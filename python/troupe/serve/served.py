@@ -7,9 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from troupe.serve.standin import Batcher
+from troupe.serving import Batcher
 
 from .errors import problem_of
+
+# Seconds of predicted work that may wait where requests have no deadline.
+MOST_WAIT = 60.0
 
 
 class Terms(NamedTuple):
@@ -33,7 +36,7 @@ class Served:
 
     inputs: list[Port]
     outputs: list[Port]
-    batcher: Batcher
+    batcher: Batcher[Any, Any]
 
     def __init__(self, name: str) -> None:
         self.name = name
