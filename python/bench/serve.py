@@ -190,7 +190,7 @@ async def _faults(server: Server, seconds: float) -> dict[str, Any]:
                 os.kill(pid, signal.SIGKILL)
                 counts["kills"] += 1
             await asyncio.sleep(0.5)
-            status, _ = await ask(to, f"{POISON}")
+            status, _ = await ask(to, f"{POISON} {counts['kills']}")
             counts["culprits"] += status == 424
 
     to = await asyncio.open_connection("127.0.0.1", server.port)

@@ -76,7 +76,6 @@ class OwnModel(Served):
         self.ask = getattr(getattr(gpu, library), name)
 
     def start(self, deadline: float | None) -> None:
-        """Makes the queue, in the event loop that will use it."""
         self.batcher = Batcher(
             self._run,
             name=self.name,
@@ -87,7 +86,6 @@ class OwnModel(Served):
         )
 
     def described(self) -> str:
-        """What --check says of it."""
         ports = ", ".join(f"{one.name} {one.datatype} {list(one.shape)}" for one in self.inputs)
         return f"{self.what.operation} of {ports}"
 

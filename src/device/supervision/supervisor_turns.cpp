@@ -142,8 +142,9 @@ supervisor::clock::time_point supervisor::next_turn() const {
   if (gone()) return clock::time_point::max();  // commands wake the thread themselves
   const clock::time_point now = current_time();
   const worker_pair all = workers();
-  clock::time_point until = std::min(
-      {watch_.next_look(now), succession_.next_turn(all.active != nullptr), report_.is_due()});
+  clock::time_point until =
+      std::min({watch_.next_look(now), succession_.next_turn(all.active != nullptr),
+                renewal_.next_look(), report_.is_due()});
   if (!looks_.empty()) {
     // The longer it has taken, the less a little more matters.
     until = std::min(until, now + std::clamp<clock::duration>((now - looking_since_) / 8,
@@ -293,6 +294,7 @@ void supervisor::tick() {
   end_unresponsive(now);
   if (succession_.start_is_due(now)) start_next();
   if (!active_ && succession_.may_serve(now)) activate_next();
+  if (active_ && renewal_.is_wanted()) look_after_renewal(now);
   finish_protects();
   if (watch_.is_due(now)) check_requests(now);
   if (parts_.completions.totals().answered.load(std::memory_order_relaxed) != answered_before_) {
