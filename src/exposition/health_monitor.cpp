@@ -32,8 +32,10 @@ health_verdict health_monitor::judge() {
   const telemetry_snapshot s = system_->snapshot();
   health_verdict made;
   const std::lock_guard lock(mutex_);
-  for (const device_telemetry& one : s.devices)
+  for (const device_telemetry& one : s.devices) {
     made.devices.push_back(judge_one(one, s));
+    devices_[one.ordinal].looked = s.steady;
+  }
   return made;
 }
 
@@ -43,7 +45,10 @@ device_verdict health_monitor::judge_one(const device_telemetry& d, const teleme
   progress& p = devices_[d.ordinal];
   if (p.generation != d.health.generation || p.answered != d.statistics.answered) {
     // A worker that has just come has answered, too. A probe of the last one says nothing.
-    if (p.generation != d.health.generation) p.asked.reset();
+    if (p.generation != d.health.generation) {
+      p.asked.reset();
+      p.lost.reset();
+    }
     p.generation = d.health.generation;
     p.answered = d.statistics.answered;
     p.last_good = now;
@@ -59,12 +64,13 @@ device_verdict health_monitor::judge_one(const device_telemetry& d, const teleme
     return v;
   }
   v.status = to_string(d.health.state);
+  if (d.health.state != device_state::recovering) p.lost.reset();
   switch (d.health.state) {
     case device_state::ready:
       judge_ready(v, d, p, now);
       return v;
     case device_state::recovering:
-      if (const auto since = since_loss(d, s); since > grace_) {
+      if (const auto since = since_loss(d, p, s); since > grace_) {
         v.is_ready = false;
         v.reason = fmt::format("no worker for {:.1f} s", in_seconds(since));
       } else {
@@ -117,13 +123,21 @@ void health_monitor::judge_ready(device_verdict& v, const device_telemetry& d, p
   }
 }
 
-std::chrono::nanoseconds health_monitor::since_loss(const device_telemetry& d,
+// The event says the time of day, which somebody may set. So it is believed for the moment of the
+// loss only as far as that lies between the last look and this one.
+std::chrono::nanoseconds health_monitor::since_loss(const device_telemetry& d, progress& p,
                                                     const telemetry_snapshot& s) const {
-  const auto events = system_->events();
-  const auto last = std::find_if(events.rbegin(), events.rend(), [&](const device_event& e) {
-    return e.device == d.ordinal && e.what == device_event::kind::lost;
-  });
-  return last == events.rend() ? std::chrono::nanoseconds::zero() : s.at - last->at;
+  if (!p.lost) {
+    const auto events = system_->events();
+    const auto last = std::find_if(events.rbegin(), events.rend(), [&](const device_event& e) {
+      return e.device == d.ordinal && e.what == device_event::kind::lost;
+    });
+    const std::chrono::nanoseconds most = s.steady - p.looked;
+    p.lost = s.steady - (last == events.rend()
+                             ? most
+                             : std::clamp<std::chrono::nanoseconds>(s.at - last->at, {}, most));
+  }
+  return s.steady - *p.lost;
 }
 
 // Reaches each library that has a lane of its own. The answers are looked at and have no

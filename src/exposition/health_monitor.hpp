@@ -58,6 +58,8 @@ class health_monitor {
     clock::time_point last_good{};  // when a request was seen to have ended well
     clock::time_point turned{};     // the device's thread, as last seen
     clock::time_point asked_to_turn{};
+    clock::time_point looked{};
+    std::optional<clock::time_point> lost{};  // when its last worker was; while it has none
     std::optional<probe> asked{};
     bool is_hung = false;  // since a probe was not answered
   };
@@ -65,7 +67,7 @@ class health_monitor {
   [[nodiscard]] device_verdict judge_one(const device_telemetry& d, const telemetry_snapshot& s);
   void judge_ready(device_verdict& v, const device_telemetry& d, progress& p,
                    clock::time_point now);
-  [[nodiscard]] std::chrono::nanoseconds since_loss(const device_telemetry& d,
+  [[nodiscard]] std::chrono::nanoseconds since_loss(const device_telemetry& d, progress& p,
                                                     const telemetry_snapshot& s) const;
   [[nodiscard]] probe ask(const device_telemetry& d, clock::time_point now);
 

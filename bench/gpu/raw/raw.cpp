@@ -101,4 +101,23 @@ void cublas::multiply(half type, int n, const void* a, const void* b, void* c) {
         "cublasGemmEx");
 }
 
+graph::graph(stream& on, const std::function<void()>& given) {
+  check(cudaStreamBeginCapture(of(on.native()), cudaStreamCaptureModeThreadLocal),
+        "cudaStreamBeginCapture");
+  given();
+  cudaGraph_t captured = nullptr;
+  check(cudaStreamEndCapture(of(on.native()), &captured), "cudaStreamEndCapture");
+  cudaGraphExec_t executable = nullptr;
+  const cudaError_t made = cudaGraphInstantiate(&executable, captured, 0);
+  (void)cudaGraphDestroy(captured);
+  check(made, "cudaGraphInstantiate");
+  executable_ = executable;
+}
+graph::~graph() { (void)cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(executable_)); }
+
+void graph::launch(stream& on) {
+  check(cudaGraphLaunch(static_cast<cudaGraphExec_t>(executable_), of(on.native())),
+        "cudaGraphLaunch");
+}
+
 }  // namespace troupe::bench::raw

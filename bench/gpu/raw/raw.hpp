@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 
@@ -73,6 +74,20 @@ class cublas {
 
  private:
   void* handle_ = nullptr;
+};
+
+/// What a stream was given, captured once and launched as a CUDA graph.
+class graph {
+ public:
+  graph(stream& on, const std::function<void()>& given);
+  ~graph();
+  graph(const graph&) = delete;
+  graph& operator=(const graph&) = delete;
+
+  void launch(stream& on);
+
+ private:
+  void* executable_ = nullptr;
 };
 
 }  // namespace troupe::bench::raw

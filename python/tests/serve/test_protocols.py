@@ -1,11 +1,15 @@
 """The protocols, asked by the clients that people use."""
 
 import base64
+import pathlib
+import re
 import socket
 
 import numpy as np
 import pytest
 from checkpoints import Reference
+
+PAGE = pathlib.Path(__file__).parents[3] / "docs/serve/operations.md"
 
 
 @pytest.fixture(scope="module")
@@ -109,6 +113,10 @@ def test_operations_are_shown(serving):
     assert "<title>" in page.text and "sha256-" in page.headers["content-security-policy"]
     metrics = serving.ask("GET", "/metrics").text
     assert 'troupe_serve_waiting_items{model="tiny"} 0' in metrics
+    assert 'troupe_serve_batch_items_bucket{model="tiny",le="+Inf"} ' in metrics
+    assert 'troupe_serve_requests_total{model="roots",outcome="ok"} ' in metrics
+    names = re.findall(r"troupe_serve_\w+", PAGE.read_text(encoding="utf-8"))
+    assert names and all(f"# TYPE {one} " in metrics for one in names)
     assert "troupe_device_info" in metrics
 
 

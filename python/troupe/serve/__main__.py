@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import logging
 import pathlib
 import signal
@@ -31,7 +32,7 @@ def _options() -> argparse.ArgumentParser:
     add("--run-limit", type=float, default=60.0, metavar="S", help="ends a worker that hangs")
     add("--drain", type=float, default=30.0, metavar="S", help="after SIGTERM")
     add("--check", action="store_true", help="loads, measures, and ends")
-    add("--poison", metavar="TEXT", help="a rehearsal: this text ends the worker")
+    add("--poison", metavar="TEXT", help="a rehearsal: texts that begin so end the worker")
     return parser
 
 
@@ -116,12 +117,12 @@ async def serve(
         host = f"[{options.host}]" if ":" in options.host else options.host
         url = f"http://{host}:{listening.getsockname()[1]}"
         page = service.telemetry.url if service.keys else url + "/"
-        print(f"ready after {time.monotonic() - began:.1f} s: {url}  models: "
-              f"{', '.join(service.models)}  page: {page}", flush=True)  # fmt: skip
-        ready(url)
-        await asyncio.wait(
-            {running, asyncio.ensure_future(ending.wait())}, return_when="FIRST_COMPLETED"
-        )
+        async with _admin(service):
+            print(f"ready after {time.monotonic() - began:.1f} s: {url}  models: "
+                  f"{', '.join(service.models)}  page: {page}", flush=True)  # fmt: skip
+            ready(url)
+            told = asyncio.ensure_future(ending.wait())
+            await asyncio.wait({running, told}, return_when="FIRST_COMPLETED")
         ended = asyncio.ensure_future(service.end())
         while not ended.done() and not server.force_exit:
             await asyncio.wait({ended}, timeout=0.05)
@@ -131,6 +132,16 @@ async def serve(
     server.should_exit = True
     await running
     return status
+
+
+def _admin(service: Any) -> contextlib.AbstractAsyncContextManager[None]:
+    """The socket for ctl, beside telemetry's."""
+    from .admin import listening
+
+    beside = service.telemetry.socket
+    if not beside:
+        return contextlib.nullcontext()
+    return listening(service, pathlib.Path(beside).with_suffix(".admin"))
 
 
 async def _check(service: Any) -> int:

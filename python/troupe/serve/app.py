@@ -26,7 +26,8 @@ async def predict(name: str, body: dict[str, Any], request: Request) -> Any:
     model = service.model(name)
     if not isinstance(model, OwnModel):
         raise Problem(404, f"{name} is asked by /v1/embeddings and /v2", param="model")
-    return await model.predict(body, service.terms(request))
+    with model:
+        return await model.predict(body, service.terms(request))
 
 
 async def _refused(request: Request, why: Exception) -> Response:
@@ -47,9 +48,8 @@ def make(service: Service, limits: Limits | None = None) -> Gate:
     """The application; its limits are those of the connection's protocol as well."""
     app = FastAPI(title="Troupe", docs_url=None, redoc_url=None)
     app.state.service = service
-    for one in (openai, tei, kserve, upstream):
-        app.include_router(one.router)
-    app.include_router(_own)
+    for one in (openai.router, _own, kserve.router, tei.router, upstream.router):
+        app.include_router(one)
     app.add_exception_handler(RequestValidationError, _refused)
     app.add_exception_handler(HTTPException, _failed)
     app.add_exception_handler(Exception, _failed)

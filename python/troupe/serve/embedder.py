@@ -12,11 +12,11 @@ import numpy as np
 from tokenizers import Tokenizer
 
 import troupe
-from troupe.serve.standin import Batcher
+from troupe.serving import Batcher
 
 from .errors import Problem, root_cause
 from .models.bert import Bert
-from .served import Port, Served, Terms
+from .served import MOST_WAIT, Port, Served, Terms
 
 MOST_INPUTS = 2048
 _MOST_COST = 16_384  # tokens of a batch
@@ -48,10 +48,10 @@ class Embedder(Served):
         self.tokenizer.no_truncation()
         self.inputs = [Port("text", "BYTES", (-1,))]
         self.outputs = [Port("embedding", "FP32", (-1, self.width))]
-        # A rehearsal: the tokens of a text that ends the worker.
-        self.poison = (
-            None if poison is None else bytes(np.array(self.tokenizer.encode(poison).ids, np.int32))
-        )
+        # A rehearsal: texts that begin with these tokens end the worker.
+        self.poison: bytes | None = None
+        if poison is not None:
+            self.poison = bytes(np.array(self.tokenizer.encode(poison).ids[:-1], np.int32))
         self._warm_up()
 
     def _warm_up(self) -> None:
@@ -65,14 +65,17 @@ class Embedder(Served):
             raise ValueError(f"{self.name}: the weights give numbers that are not finite")
 
     def start(self, deadline: float | None) -> None:
-        """Makes the queue, in the event loop that will use it."""
         self.batcher = Batcher(
-            self._run, name=self.name, cost=_MOST_COST, deadline=deadline, finite=True
+            self._run,
+            name=self.name,
+            cost=_MOST_COST,
+            deadline=deadline,
+            queue_time=deadline or MOST_WAIT,
+            finite=True,
         )
         self.batcher.learn(*self.first_guess)
 
     def described(self) -> str:
-        """What --check says of it."""
         cost, seconds = self.first_guess
         return (
             f"{self.width} numbers a text, {self.most_tokens} tokens at most, {self.dtype}; "
@@ -81,7 +84,7 @@ class Embedder(Served):
 
     async def _run(self, items: Any) -> list[Any]:
         try:
-            if self.poison is not None and self.poison in map(bytes, items):
+            if self.poison and any(bytes(one).startswith(self.poison) for one in items):
                 await self.gpu.fault.inject(what="segmentation_fault", quarantine=False)
             y = self.model.encode(items)
             rows = np.empty((len(items), self.width), np.float32)

@@ -16,7 +16,7 @@ from fastapi import HTTPException
 from fastapi.responses import Response
 
 import troupe
-from troupe.serve.standin import Refused
+from troupe.serving import Refused
 
 log = logging.getLogger("troupe.serve")
 

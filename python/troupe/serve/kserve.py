@@ -29,11 +29,11 @@ async def server() -> dict[str, Any]:
 
 @router.get("/v2/models/{name}")
 @router.get("/v2/models/{name}/versions/{version}")
-async def metadata(name: str, request: Request, version: str = "1") -> dict[str, Any]:
+async def metadata(name: str, request: Request, version: str = "") -> dict[str, Any]:
     model = _model(request, name, version)
     return {
         "name": model.name,
-        "versions": ["1"],
+        "versions": [model.version],
         "platform": "troupe",
         "inputs": [one._asdict() for one in model.inputs],
         "outputs": [one._asdict() for one in model.outputs],
@@ -42,13 +42,13 @@ async def metadata(name: str, request: Request, version: str = "1") -> dict[str,
 
 @router.get("/v2/models/{name}/ready")
 @router.get("/v2/models/{name}/versions/{version}/ready")
-async def ready(name: str, request: Request, version: str = "1") -> dict[str, Any]:
+async def ready(name: str, request: Request, version: str = "") -> dict[str, Any]:
     return {"name": _model(request, name, version).name, "ready": True}
 
 
 @router.post("/v2/models/{name}/infer")
 @router.post("/v2/models/{name}/versions/{version}/infer")
-async def infer(name: str, request: Request, version: str = "1") -> Response:
+async def infer(name: str, request: Request, version: str = "") -> Response:
     service: Service = request.app.state.service
     model = _model(request, name, version)
     asked, data = _split(await request.body(), request.headers.get(_HEADER))
@@ -58,13 +58,14 @@ async def infer(name: str, request: Request, version: str = "1") -> Response:
     tensors = _inputs(model, asked["inputs"], data)
     outputs = _outputs(model, wanted, bool(parameters.get("binary_data_output", False)))
     terms = service.terms(request, parameters.get("priority"), parameters.get("timeout"))
-    results = await model.infer(tensors, terms)
+    with model:
+        results = await model.infer(tensors, terms)
     entries, parts = [], []
     for one, binary in outputs.items():
         entry, part = to_entry(one, results[one], binary)
         entries.append(entry)
         parts.append(part)
-    answer = {"model_name": model.name, "model_version": "1", "outputs": entries}
+    answer = {"model_name": model.name, "model_version": model.version, "outputs": entries}
     if "id" in asked:
         answer["id"] = asked["id"]
     head = orjson.dumps(answer, option=orjson.OPT_SERIALIZE_NUMPY)
@@ -78,7 +79,7 @@ async def infer(name: str, request: Request, version: str = "1") -> Response:
 def _model(request: Request, name: str, version: str) -> Served:
     service: Service = request.app.state.service
     model = service.model(name)
-    if version != "1":
+    if version not in ("", model.version):
         raise Problem(404, f"{name} has no version {version[:20]!r}", param="version")
     return model
 

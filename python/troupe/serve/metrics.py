@@ -38,8 +38,8 @@ def _metric(name: str, values: dict[str, Any]) -> Iterator[str]:
         label = f'model="{model}"'
         if histogram:
             for upper, count in value["buckets"]:
-                bound = "+Inf" if upper in (None, float("inf")) else f"{upper:g}"
-                yield f'{full}_bucket{{{label},le="{bound}"}} {count}'
+                yield f'{full}_bucket{{{label},le="{upper:g}"}} {count}'
+            yield f'{full}_bucket{{{label},le="+Inf"}} {value["count"]}'
             yield f"{full}_sum{{{label}}} {value['sum']}"
             yield f"{full}_count{{{label}}} {value['count']}"
         elif isinstance(value, dict):

@@ -57,8 +57,9 @@ async def embeddings(body: EmbeddingsBody, request: Request) -> Response:
     model = service.embedder(body.model)
     if body.dimensions is not None and body.dimensions > model.width:
         raise Problem(400, f"the model has {model.width}", param="dimensions")
-    ids = await ids_of(model, body.input, "input")
-    vectors = await model.vectors(ids, service.terms(request), "input")
+    with model:
+        ids = await ids_of(model, body.input, "input")
+        vectors = await model.vectors(ids, service.terms(request), "input")
     if body.dimensions is not None:
         vectors = vectors[:, : body.dimensions]
         vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)

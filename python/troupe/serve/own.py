@@ -11,11 +11,11 @@ import numpy as np
 
 import troupe
 from troupe import operations
-from troupe.serve.standin import Batcher
+from troupe.serving import Batcher
 
 from .declaration import Declared, declared
 from .errors import Problem, problem_of, root_cause
-from .served import Port, Served, Terms
+from .served import MOST_WAIT, Port, Served, Terms
 from .tensors import NAMES, TYPES
 
 _DTYPES = {"bool": "?", "f16": "f2", "f32": "f4", "f64": "f8", "u8": "u1", "i8": "i1"}
@@ -76,17 +76,16 @@ class OwnModel(Served):
         self.ask = getattr(getattr(gpu, library), name)
 
     def start(self, deadline: float | None) -> None:
-        """Makes the queue, in the event loop that will use it."""
         self.batcher = Batcher(
             self._run,
             name=self.name,
             deadline=deadline,
+            queue_time=deadline or MOST_WAIT,
             fingerprint=_bytes,
             **self.what.batch._asdict(),
         )
 
     def described(self) -> str:
-        """What --check says of it."""
         ports = ", ".join(f"{one.name} {one.datatype} {list(one.shape)}" for one in self.inputs)
         return f"{self.what.operation} of {ports}"
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from troupe.serve.standin import Batcher
+from troupe.serving import Batcher
 
 from .errors import problem_of
+
+# Seconds of predicted work that may wait where requests have no deadline.
+MOST_WAIT = 60.0
 
 
 class Terms(NamedTuple):
@@ -33,10 +37,34 @@ class Served:
 
     inputs: list[Port]
     outputs: list[Port]
-    batcher: Batcher
+    batcher: Batcher[Any, Any]
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.version = "1"
+        self.users = 0
+
+    def start(self, deadline: float | None) -> None:
+        """Makes the queue, in the event loop that will use it."""
+        raise NotImplementedError
+
+    def described(self) -> str:
+        """What --check says of it."""
+        raise NotImplementedError
+
+    def __enter__(self) -> None:
+        """A request uses it from here on: what it is replaced by waits for that."""
+        self.users += 1
+
+    def __exit__(self, *_: object) -> None:
+        self.users -= 1
+
+    async def end(self, drain: float) -> None:
+        """Lets requests that use it end, for so many seconds."""
+        last = time.monotonic() + drain
+        while self.users and time.monotonic() < last:
+            await asyncio.sleep(0.005)
+        await self.batcher.close(max(0.0, last - time.monotonic()))
 
     async def infer(self, tensors: dict[str, Any], terms: Terms) -> dict[str, Any]:
         """Tensors by name for tensors by name, each with a row for each item."""

@@ -43,6 +43,7 @@ class Service:
         self.began = int(time.time())
         self.state: Literal["loading", "ready", "draining", "failed"] = "loading"
         self.running = 0
+        self._changes = asyncio.Lock()
         self.models: dict[str, Served] = {}
         self.own = own.read(files)
         names = [one.name for one in checkpoints] + [one.what.name for one in self.own]
@@ -71,13 +72,15 @@ class Service:
         self.state = "ready"
 
     def _load(self) -> list[Any]:
-        from .embedder import Embedder
-
         self.device.wait_until_ready()
         made: list[Any] = []
-        for name, folder in self.checkpoints:
-            made.append(Embedder(name, self.device, folder, self.dtype, self.poison))
+        made += map(self._embedder, self.checkpoints)
         return made + [own.OwnModel(self.device, one) for one in self.own]
+
+    def _embedder(self, source: Checkpoint) -> Embedder:
+        from .embedder import Embedder
+
+        return Embedder(source.name, self.device, source.folder, self.dtype, self.poison)
 
     async def end(self) -> None:
         """New requests are refused at once; those that are there end, or fail when drain is over."""
@@ -86,7 +89,39 @@ class Service:
         while self.running and time.monotonic() < last:
             await asyncio.sleep(0.02)
         left = max(0.0, last - time.monotonic())
-        await asyncio.gather(*(one.batcher.close(left) for one in self.models.values()))
+        await asyncio.gather(*(one.end(left) for one in self.models.values()))
+
+    async def load(self, source: Checkpoint) -> None:
+        """Serves one more checkpoint."""
+        async with self._changes:
+            if source.name in self.models:
+                raise ValueError(f"{source.name} is served already: swap it")
+            new = await asyncio.to_thread(self._embedder, source)
+            new.start(self.deadline)
+            self.models[source.name] = new
+
+    async def swap(self, source: Checkpoint) -> str:
+        """Serves another checkpoint under a name. If anything fails, the old one has never stopped.
+
+        Its version. Requests that have begun with the old one end with it.
+        """
+        async with self._changes:
+            old = self.model(source.name)
+            new = await asyncio.to_thread(self._embedder, source)
+            if (new.inputs, new.outputs) != (old.inputs, old.outputs):
+                raise ValueError(f"{source.name}: it takes or gives other tensors than the old one")
+            new.version = str(int(old.version) + 1)
+            new.start(self.deadline)
+            self.models[source.name] = new
+            await old.end(self.drain)
+            return new.version
+
+    async def unload(self, name: str) -> None:
+        """Serves a model no more, and lets go of its weights."""
+        async with self._changes:
+            old = self.model(name)
+            del self.models[name]
+            await old.end(self.drain)
 
     def close(self) -> None:
         """Ends the worker and telemetry."""

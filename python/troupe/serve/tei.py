@@ -32,8 +32,9 @@ async def embed(body: EmbedBody, request: Request) -> Response:
     model = service.embedder()
     if not body.normalize:
         raise Problem(400, "vectors are always of length 1", param="normalize")
-    ids = await ids_of(model, body.inputs, "inputs", body.truncate)
-    vectors = await model.vectors(ids, service.terms(request), "inputs")
+    with model:
+        ids = await ids_of(model, body.inputs, "inputs", body.truncate)
+        vectors = await model.vectors(ids, service.terms(request), "inputs")
     text = orjson.dumps(vectors, option=orjson.OPT_SERIALIZE_NUMPY)
     return Response(text, headers={"content-type": "application/json"})
 

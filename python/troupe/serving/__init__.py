@@ -12,5 +12,7 @@ again in pieces: only the item that is the reason fails. The guide to serving sa
 
 from .batcher import Batcher
 from .items import Batch, Refused
+from .packing import Packed, pack
+from .sequences import Sequences
 
-__all__ = ["Batch", "Batcher", "Refused"]
+__all__ = ["Batch", "Batcher", "Packed", "Refused", "Sequences", "pack"]

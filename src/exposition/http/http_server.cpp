@@ -43,6 +43,7 @@ http_server::http_server(parts p)
 }
 
 void http_server::close() noexcept {
+  if (::getpid() != made_in_) return;
   const std::lock_guard only(closing_);
   {
     const std::lock_guard lock(mutex_);
@@ -78,11 +79,11 @@ void http_server::serve() {
       now = clock::now();
       looks_at = now + look_period;
     }
-    clock::time_point next = looks_at;
+    const bool accepts = now >= accepts_again_;
+    clock::time_point next = accepts ? looks_at : std::min(looks_at, accepts_again_);
     polled.clear();
     polled.push_back({wakes_.get(), POLLIN, 0});
     for (const listener& one : parts_.listeners) {
-      const bool accepts = now >= accepts_again_;
       polled.push_back({accepts ? one.socket.get() : -1, POLLIN, 0});
     }
     for (const connection& c : connections_) {

@@ -4,6 +4,8 @@
 #include "exposition/http/listener.hpp"
 #include "exposition/http/message.hpp"
 
+#include <unistd.h>
+
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -46,7 +48,8 @@ class http_server {
   http_server& operator=(const http_server&) = delete;
   ~http_server() { close(); }
 
-  /// Ends all connections and threads, and frees the port. May be called again, by any thread.
+  /// Ends all connections and threads, and frees the port. May be called again, by any thread. Does
+  /// nothing in a forked process: all of it is the program's.
   void close() noexcept;
 
  private:
@@ -70,6 +73,7 @@ class http_server {
   void respond(connection& c, const http_response& r, clock::time_point now);
   void wake() noexcept;
 
+  const pid_t made_in_ = ::getpid();
   parts parts_;
   os::unique_fd wakes_;
   std::list<connection> connections_;  // the oldest first

@@ -1,6 +1,7 @@
 #include "fault_cases.hpp"
 
 #include "gpu/card.hpp"
+#include "graph_cases.hpp"
 
 #include <troupe/blas/level1.hpp>
 #include <troupe/blaslt/matmul.hpp>
@@ -346,6 +347,7 @@ std::vector<fault_case> all_of(backend_kind backend) {
   if (plugin_under_test().empty()) {
     all.insert(all.end(), std::begin(of_libraries), std::end(of_libraries));
     if (has_kernels) all.push_back(in_own_kernel);
+    all.insert(all.end(), cases_in_graphs().begin(), cases_in_graphs().end());
   }
   const std::vector<fault_case> more =
       composed(has_kernels ? kind::unmapped_address : kind::segmentation_fault);

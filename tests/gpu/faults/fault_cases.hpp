@@ -26,6 +26,7 @@ enum class way : std::uint8_t {
   neighbour,       ///< a request, while another program uses the device
   library,         ///< a request of `library`, whose operand the worker has lost
   long_request,    ///< a request of `library` that takes longer than its run limit
+  recorded,        ///< a request of `recorded` in a graph, whose operand the worker has lost
   // Of hostile workers, in tests/chaos.
   deed,           ///< a worker that serves does wrong
   standby_start,  ///< the next standby goes wrong while it starts
@@ -40,6 +41,8 @@ struct library_request {
   future<void> (*ask)(device& gpu, const library_actor& where, const any_tensor& operand);
 };
 
+struct graph_request;
+
 /// One kind of fault, and what is promised of it.
 struct fault_case {
   std::string_view name;
@@ -51,6 +54,7 @@ struct fault_case {
   errc code = errc::device_fault;  ///< of the injected request
   std::uint8_t detail = 0;         ///< which `deed` or start
   const library_request* library = nullptr;
+  const graph_request* recorded = nullptr;
   /// The device has been seen to report such a request as done:
   /// `device_health::unexplained_faults`.
   bool may_pass_as_done = false;
@@ -68,6 +72,7 @@ struct fault_case {
 
 /// The name of the request that is to blame.
 [[nodiscard]] inline std::string_view culprit_of(const fault_case& what) {
+  if (what.way == way::recorded) return "graph.run";
   return what.library != nullptr ? what.library->name : fault::inject::name;
 }
 

@@ -3,7 +3,8 @@
 #include "gpu/card.hpp"
 #include "gpu/json_line.hpp"
 
-#include <troupe/telemetry/snapshot.hpp>
+#include <troupe/graph.hpp>
+#include <troupe/memory/fill.hpp>
 
 #include <fmt/format.h>
 
@@ -25,11 +26,11 @@ void miss(trial_report& report, std::string why) {
   if (report.miss.empty()) report.miss = std::move(why);
 }
 
-std::uint64_t losses_of(const device_telemetry& d) {
-  std::uint64_t all = 0;
-  for (const fault_count& one : d.faults)
-    all += one.count;
-  return all;
+std::uint64_t count_in(const std::vector<fault_count>& all, const fault_count& like) {
+  const auto there = std::ranges::find_if(all, [&](const fault_count& one) {
+    return one.kind == like.kind && one.library == like.library;
+  });
+  return there == all.end() ? 0 : there->count;
 }
 
 bool has_recovered_since(const device& gpu, std::uint64_t event) {
@@ -54,7 +55,7 @@ std::string trial_report::json(std::string_view backend) const {
   line.add("lost", load.lost + probes.lost).add("duplicated", load.duplicated);
   line.add("wrong", load.wrong + probes.wrong);
   line.add("unexpected", load.unexpected + probes.failed).add("intact", intact);
-  line.add("tainted", tainted).add("new_workers", new_workers);
+  line.add("tainted", tainted).add("new_workers", new_workers).add("fault", fault);
   line.add("card_growth_bytes", card_growth_bytes).add("neighbour_ms", neighbour_ms);
   return line.text();
 }
@@ -115,7 +116,7 @@ trial_report trials::run(int number) {
   // Who is to blame can be told for sure where all share a lane, and that is asked for there.
   // A request that has lost an operand is as good as any where the next worker has it again.
   one_lane_ = number % 2 == 0 || case_.way == way::recovery || case_.way == way::poison ||
-              case_.way == way::library;
+              case_.way == way::library || case_.way == way::recorded;
   report.one_lane = one_lane_;
   device& gpu = subject_.gpu();
   if (!subject_.settle()) {
@@ -126,7 +127,7 @@ trial_report trials::run(int number) {
   unexplained_ = gpu.health().unexplained_faults;
   const device_telemetry before = gpu.snapshot();
   last_event_ = before.last_event;
-  losses_ = losses_of(before);
+  faults_ = before.faults;
   output_ = {};
   std::mt19937_64 random(seed_ * 1'000'003 + static_cast<std::uint64_t>(number));
   if (case_.busy) {
@@ -230,6 +231,8 @@ void trials::strike(trial_report& report) {
       return strike_during_recovery(report);
     case way::poison:
       return strike_thrice(report);
+    case way::recorded:
+      return strike_recorded(report);
     case way::deed:
     case way::standby_start:
     case way::needed_start:
@@ -352,11 +355,18 @@ void trials::check_events(trial_report& report) {
     }
     has_culprit |= e.why->request.starts_with(culprit_of(case_));
   }
-  const std::uint64_t counted = losses_of(gpu.snapshot()) - losses_;
+  std::uint64_t counted = 0;
+  for (const fault_count& one : gpu.snapshot().faults) {
+    const std::uint64_t more = one.count - count_in(faults_, one);
+    counted += more;
+    if (more > 0) report.fault = one.kind;
+  }
   if (losses != report.new_workers || counted != losses) {
     miss(report, fmt::format("{} workers were lost; there are {} events, and {} were counted",
                              report.new_workers, losses, counted));
   }
+  // Elsewhere it depends on the driver's error.
+  if (name_of(backend_) == "cpu" && report.fault == "other") miss(report, "a loss of no kind");
   if (one_lane_ && report.named.value_or(false) && case_.ends_worker && !has_culprit)
     miss(report, "no event names the culprit");
 }

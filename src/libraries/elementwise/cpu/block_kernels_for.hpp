@@ -235,7 +235,7 @@ block_kernel compute(const typed_instruction& one) {
     KERNEL(real_one, acosh, operations::op_acosh)
     KERNEL(real_one, atanh, operations::op_atanh)
     KERNEL(real_one, erf, operations::op_erf)
-    KERNEL(real_one, erfc, operations::op_erfc)
+    KERNEL(real_one, erfc, vector_erfc)
     KERNEL(real_one, lgamma, operations::op_lgamma)
     KERNEL(real_one, tgamma, operations::op_tgamma)
     KERNEL(real_one, is_nan, operations::op_is_nan)

@@ -2,8 +2,7 @@
 // launched as a CUDA graph: 1, 20 and 200 products of 64 × 64 floats, each of the one before.
 
 #include "gpu/raw/raw.hpp"
-#include "gpu/raw/raw_graph.hpp"
-#include "side_by_side.hpp"
+#include "gpu/side_by_side.hpp"
 
 #include <troupe/blas/level3.hpp>
 #include <troupe/graph.hpp>

@@ -1,0 +1,100 @@
+"""What an operator changes while requests come: models are swapped, and nobody notices."""
+
+import asyncio
+import json
+import stat
+import threading
+
+import numpy as np
+import pytest
+from checkpoints import Reference, write
+from troupe.serve import ctl
+from troupe.serve.admin import listening
+
+
+@pytest.fixture
+def control(serving, tmp_path, capfd):
+    """Runs ctl; gives what it prints, and raises what it refuses."""
+    path, stop = tmp_path / "admin", asyncio.Event()
+    ready = threading.Event()
+
+    async def listen():
+        async with listening(serving.service, path):
+            ready.set()
+            await stop.wait()
+
+    running = asyncio.run_coroutine_threadsafe(listen(), serving.loop)
+    ready.wait(5)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+    def ask(*words):
+        status = ctl.main(["--socket", str(path), *words])
+        said = capfd.readouterr()
+        if status:
+            raise ValueError(said.err)
+        return json.loads(said.out)
+
+    yield ask
+    serving.loop.call_soon_threadsafe(stop.set)
+    running.result(5)
+    assert not path.exists()
+
+
+def test_a_model_is_swapped_under_load(serving, control, checkpoint, tmp_path_factory):
+    folders = [checkpoint, write(tmp_path_factory.mktemp("other"), seed=2)]
+    control("load", f"moving={folders[0]}")
+    ids = serving.service.models["moving"].tokenizer.encode("a text").ids
+    right = [Reference(one)(ids) for one in folders]
+    body = {"model": "moving", "input": "a text", "encoding_format": "float"}
+    statuses, seen, over = [], [], False
+
+    async def client():
+        while not over:
+            answer = await serving.client.post("/v1/embeddings", json=body)
+            statuses.append(answer.status_code)
+            seen.append(answer.json()["data"][0]["embedding"])
+
+    async def clients():
+        await asyncio.gather(*(client() for _ in range(8)))
+
+    load = asyncio.run_coroutine_threadsafe(clients(), serving.loop)
+    for turn in range(4):
+        made = control("swap", f"moving={folders[(turn + 1) % 2]}")
+        assert made == {"version": str(turn + 2)}
+    over = True
+    load.result(10)
+    assert set(statuses) == {200}
+    near = np.array([[np.abs(one - y).max() for y in right] for one in seen])
+    assert near.min(1).max() < 1e-5  # each is of one version
+    assert (near.argmin(1) == 0).any() and (near.argmin(1) == 1).any()
+    assert serving.ask("GET", "/v2/models/moving").json()["versions"] == ["5"]
+    control("unload", "moving")
+    assert serving.post("/v1/embeddings", body).status_code == 404
+
+
+def test_what_fails_changes_nothing(serving, control, checkpoint, tmp_path):
+    (tmp_path / "other").mkdir()
+    for words, text in (
+        (("load", f"tiny={checkpoint}"), "swap it"),
+        (("swap", f"nothing={checkpoint}"), "no model"),
+        (("swap", f"tiny={tmp_path}"), "config.json is missing"),
+        (("swap", "own_model.py"), "no such file"),
+        (("unload", "nothing"), "no model"),
+        (("explode",), "no such command"),
+    ):
+        with pytest.raises(ValueError, match=text):
+            control(*words)
+    assert serving.post("/v1/embeddings", {"model": "tiny", "input": "x"}).status_code == 200
+
+
+def test_culprits_are_forgiven(serving, control):
+    body = {"model": "tiny", "input": "poison of its own kind"}
+    first, second = (serving.post("/v1/embeddings", body) for _ in range(2))
+    assert first.json()["error"]["code"] == "device_fault"
+    assert second.json()["error"]["code"] == "poisonous" and "retry-after" in second.headers
+    (mine,) = (one for one in [control("quarantine")["tiny"]] if one)
+    assert mine[0]["offences"] == 1
+    assert control("forgive", "tiny")["forgiven"] >= 1
+    assert serving.post("/v1/embeddings", body).json()["error"]["code"] == "device_fault"
+    control("forgive")
+    assert control("models")["tiny"]["version"] == "1"
