@@ -78,6 +78,21 @@ std::string waiting(const telemetry_snapshot& s) {
   return made;
 }
 
+std::string last_of(const std::vector<device_event>& events,
+                    std::chrono::system_clock::time_point now) {
+  std::string made = "\nLAST EVENTS\n";
+  auto to = std::back_inserter(made);
+  const std::size_t first = events.size() - std::min(events.size(), most_events);
+  for (std::size_t i = first; i < events.size(); ++i) {
+    const device_event& e = events[i];
+    // Somebody may have set the clock back.
+    const auto ago = std::max<std::chrono::nanoseconds>(now - e.at, {});
+    fmt::format_to(to, "{:>8} ago  device {} {}{}{}\n", time(ago), e.device, e.to_string(),
+                   e.why ? ": " : "", e.why ? plain(e.why->to_string()) : "");
+  }
+  return made;
+}
+
 }  // namespace
 
 std::string top_text::write(const telemetry_snapshot& s, const health_verdict& health,
@@ -131,15 +146,7 @@ std::string top_text::write(const telemetry_snapshot& s, const health_verdict& h
                    plain(l.now->name), l.rate, l.now->done, l.now->failures(), quantile(0.5),
                    quantile(0.99));
   }
-  made += "\nLAST EVENTS\n";
-  const std::size_t first = events.size() - std::min(events.size(), most_events);
-  for (std::size_t i = first; i < events.size(); ++i) {
-    const device_event& e = events[i];
-    // Somebody may have set the clock back.
-    const auto ago = std::max<std::chrono::nanoseconds>(s.at - e.at, {});
-    fmt::format_to(to, "{:>8} ago  device {} {}{}{}\n", time(ago), e.device, e.to_string(),
-                   e.why ? ": " : "", e.why ? plain(e.why->to_string()) : "");
-  }
+  made += last_of(events, s.at);
   if (!before_ || passed >= 0.5) before_ = s;
   return made;
 }
