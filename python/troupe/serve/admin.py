@@ -97,7 +97,7 @@ async def listening(service: Service, path: pathlib.Path) -> AsyncIterator[None]
                 writer.write(json.dumps(await _answer(service, line)).encode() + b"\n")
                 await writer.drain()
         except (ValueError, OSError):
-            pass  # a line without end, or nobody waits for the answer
+            pass  # a line without end, or its reader has gone
         finally:
             writer.close()
 

@@ -31,7 +31,7 @@ class Limits(NamedTuple):
     head: int = 16 << 10
     connections: int = 1024
     seconds: float = 10.0  # for the head, and then for the body
-    idle: int = 60
+    idle: float = 60.0  # a connection that sends nothing
 
 
 class Keys:
@@ -184,14 +184,16 @@ def protocol(limits: Limits) -> type[HttpToolsProtocol]:
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
-            self._late = self.loop.call_later(limits.seconds, transport.close)
+            self._late = self.loop.call_later(limits.idle, transport.close)
 
         def connection_lost(self, exc: Exception | None) -> None:
             self._in_time()
             super().connection_lost(exc)
 
         def data_received(self, data: bytes) -> None:
-            if self._late is None and (self.cycle is None or self.cycle.response_complete):
+            idle = self.cycle is None or self.cycle.response_complete
+            if idle and self._head == 0:  # a head begins
+                self._in_time()
                 self._late = self.loop.call_later(limits.seconds, self.transport.close)
             super().data_received(data)
             if self._late is None:

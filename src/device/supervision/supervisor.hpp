@@ -141,9 +141,12 @@ class supervisor final {
   }
   /// When the device thread last had a turn. Wakes it, so that a later call shows whether it turns.
   [[nodiscard]] clock::time_point ask_for_turn() noexcept {
+    lanes_wanted_.store(true, std::memory_order_relaxed);
     wake();
     return clock::time_point(clock::duration(last_turn_.load(std::memory_order_relaxed)));
   }
+  /// Its lanes in use at the last turn that was asked for.
+  [[nodiscard]] std::vector<lane_telemetry> busy_lanes() const;
   [[nodiscard]] std::uint64_t replayed() const noexcept { return settlement_.replayed(); }
 
   /// Calls `watcher` soon and with each new generation, as a continuation; with no value whenever
@@ -237,6 +240,7 @@ class supervisor final {
   void outlast(Step&& step);
   void run_commands();
   void drive();
+  void note_busy_lanes();
   void hand_over_continuations();
   void sleep();
   void handle(worker_events of_active, worker_events of_next, bool lost_has_ended);
@@ -298,9 +302,10 @@ class supervisor final {
   std::atomic<pid_t> pid_{-1};
   // Relaxed: nothing goes with these.
   std::atomic<bool> is_let_go_{false};
+  std::atomic<bool> lanes_wanted_{false};
   std::atomic<clock::rep> last_turn_{clock::now().time_since_epoch().count()};
 
-  mutable std::mutex mutex_;  // guards the next nine
+  mutable std::mutex mutex_;  // guards the next eleven
   std::vector<unique_function<void()>> commands_;
   bool ended_ = false;
   bool has_run_ = false;              // the device thread has run, and only
@@ -313,6 +318,8 @@ class supervisor final {
   };
   std::optional<unanswered_recovery> recovery_;  // until a worker has answered since the last loss
   std::optional<error> stop_reason_;
+  std::vector<lane_telemetry> busy_lanes_;
+  clock::time_point busy_lanes_at_{};
   std::vector<worker::missing_library> missing_;  // libraries that the worker in service lacks
 
   // Owned by the device thread. The parameters of workers outlive the workers.

@@ -36,6 +36,7 @@ void supervisor::run() {
   start_next();
   while (!ending_) {
     outlast([this] { drive(); });
+    outlast([this] { note_busy_lanes(); });
     outlast([this] { sleep(); });
     run_commands();
     outlast([this] { tick(); });
@@ -104,6 +105,21 @@ void supervisor::drive() {
     hand_over_continuations();
     again = again && current_time() < until;
   }
+}
+
+void supervisor::note_busy_lanes() {
+  if (!lanes_wanted_.load(std::memory_order_relaxed)) return;
+  lanes_wanted_.store(false, std::memory_order_relaxed);
+  auto now = parts_.completions.busy_lanes(role(parts_.completions));
+  const std::lock_guard lock(mutex_);
+  busy_lanes_ = std::move(now);
+  busy_lanes_at_ = clock::now();
+}
+
+std::vector<lane_telemetry> supervisor::busy_lanes() const {
+  const std::lock_guard lock(mutex_);
+  if (clock::now() - busy_lanes_at_ > 2s) return {};
+  return busy_lanes_;
 }
 
 void supervisor::run_soon(detail::continuation_queue continuations) {
