@@ -24,8 +24,8 @@ struct batch {
   std::vector<const In*> items;  ///< valid until the function's task has ended
 };
 
-/// A fingerprint of an item's content, for `item_terms::fingerprint`. Its key is drawn once in each
-/// process, so nobody can make content that has another's fingerprint.
+/// A fingerprint of an item's content, for `item_terms::fingerprint`. Without its key, which is
+/// drawn once in each process, content with the fingerprint of another cannot be made.
 [[nodiscard]] TROUPE_EXPORT std::uint64_t fingerprint_of(std::span<const std::byte> content);
 
 namespace detail {
@@ -108,7 +108,7 @@ class batching final : public actor {
     explicit entry(In i) : item(std::move(i)) {}
     In item;
     promise<Out> answer;
-    bool gone = false;  ///< nobody waits for it; the queue ends it without a word
+    bool gone = false;  ///< its future was dropped; the queue ends it without a word
   };
 
   [[nodiscard]] time_point now() const { return system().timers()->now(); }
