@@ -92,7 +92,8 @@ def test_keys_name_tenants(serving):
     keys = Keys(f"# one\nalice {digest}\n\n")
     assert keys.tenant(b"Bearer secret") == "alice"
     assert [keys.tenant(one) for one in (b"Bearer other", b"Basic secret", b"")] == [None] * 3
-    for text in ("", "alice secret", f"a b {digest}"):
+    assert Keys(f"alice {digest} 2.5\nbob {digest[::-1]}").shares == {"alice": 2.5}
+    for text in ("", "alice secret", f"a b {digest}", f"a {digest} x", f'"a {digest}'):
         with pytest.raises(ValueError):
             Keys(text)
     serving.service.keys = keys

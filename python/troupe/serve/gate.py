@@ -22,6 +22,9 @@ _OPEN = frozenset(
 )
 
 
+_KEY = r"([A-Za-z0-9_.-]{1,64})\s+([0-9a-f]{64})(?:\s+(\d{1,6}(?:\.\d{1,6})?))?"
+
+
 class Limits(NamedTuple):
     """Of a request, and of all together."""
 
@@ -35,17 +38,21 @@ class Limits(NamedTuple):
 
 
 class Keys:
-    """Keys of a file, as hashes: a line is a tenant's name and the SHA-256 of its key in hex."""
+    """Keys of a file, as hashes: a line is a tenant's name, the SHA-256 of its key in hex, and its
+    share of the device, if that is not 1."""
 
     def __init__(self, text: str) -> None:
         self._tenants: list[tuple[bytes, str]] = []
+        self.shares: dict[str, float] = {}
         for number, line in enumerate(text.splitlines(), 1):
             if not line.strip() or line.startswith("#"):
                 continue
-            found = re.fullmatch(r"([\w.-]{1,64})\s+([0-9a-f]{64})", line.strip())
-            if found is None:
-                raise ValueError(f"line {number} is no tenant and SHA-256 of a key")
+            found = re.fullmatch(_KEY, line.strip())
+            if found is None or found[3] and not float(found[3]):
+                raise ValueError(f"line {number} is no tenant, SHA-256 of a key and share")
             self._tenants.append((bytes.fromhex(found[2]), found[1]))
+            if found[3]:
+                self.shares[found[1]] = float(found[3])
         if not self._tenants:
             raise ValueError("it has no keys")
 
