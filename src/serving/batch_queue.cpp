@@ -158,8 +158,7 @@ batch_queue::implementation::run batch_queue::implementation::fill(pool& from, c
       made.slots.push_back(*slot);
     }
   }
-  const auto count = static_cast<std::int64_t>(made.slots.size());
-  if (count == config.most_items) {
+  if (static_cast<std::int64_t>(made.slots.size()) == config.most_items) {
     why = closing::items;
   } else if (!full && dropped && why != closing::free_lane) {
     // Without the item that was too late it might have waited for others.

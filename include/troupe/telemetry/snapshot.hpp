@@ -54,7 +54,9 @@ struct event_count {
 
 /// How many workers were lost for the same kind of reason while a request of a library ran.
 struct fault_count {
-  std::string kind{};     ///< "trap", "address", "hang", "exit", "killed", "silence", "protocol", …
+  /// "address", "assert", "trap" (other faults with a code), "hang", "exit", "killed", "gone",
+  /// "silence", "xid", "protocol" or "other".
+  std::string kind{};
   std::string library{};  ///< of the culprit; empty if it is unknown
   std::uint64_t count = 0;
 };

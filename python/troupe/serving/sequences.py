@@ -91,6 +91,7 @@ class Sequences:
         self._sequences: dict[Any, _Sequence] = {}
         self._reasons: OrderedDict[Any, str] = OrderedDict()
         self._sweep: asyncio.TimerHandle | None = None
+        options.setdefault("name", getattr(step, "__qualname__", type(step).__name__))
         of = fingerprint or content  # not of the state
         run = self._run_async if inspect.iscoroutinefunction(step) else self._run_in_thread
         self.batcher: Batcher[_Item, Any] = Batcher(
