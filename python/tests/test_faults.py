@@ -1,5 +1,6 @@
 """Failures as exceptions, and what a lost worker costs."""
 
+import asyncio
 import json
 import os
 import pickle
@@ -158,3 +159,27 @@ def test_what_is_not_allocated_says_when_and_why():
             gpu.zeros(3)
         assert (caught.value.device, caught.value.generation) == (0, 1)
         assert "stopped by the program" in str(caught.value.__cause__)
+
+
+def test_a_renewed_worker_takes_over_between_two_requests():
+    with troupe.System() as system:
+        gpu = system.device(0, backend="cpu", fault_injection=True)
+        gpu.wait_until_ready()
+        x, ones = gpu.zeros(4), gpu.ones(4)
+        for fresh in (False, True):
+            before = gpu.worker_pid
+            adds = [gpu.blas.axpy(ones, x, alpha=1.0) for _ in range(50)]
+
+            async def main(fresh=fresh):
+                await gpu.renew(fresh=fresh)
+
+            asyncio.run(main())
+            for one in adds:
+                one.result()
+            assert gpu.worker_pid != before
+        assert x.numpy().tolist() == [100.0] * 4
+        assert [e.kind for e in gpu.events()].count("renewed") == 2
+        assert (gpu.health.restarts, gpu.statistics.failed) == (0, 0)
+        gpu.stop()
+        with pytest.raises(troupe.DeviceStopped):
+            gpu.renew().result()

@@ -89,3 +89,18 @@ def test_makes_worlds_of_some_devices_and_says_how_they_are(world):
         world.subset([2])
     with pytest.raises(troupe.errors.InvalidArgument, match="needs a device"):
         alone.without(world.devices[1])
+
+
+def test_workers_are_renewed_while_they_meet(world):
+    x = [d.tensor(np.ones(100_000, np.float32)) for d in world.devices]
+    sums, renewals = [], []
+    for i in range(60):
+        sums.append(world.collective.all_reduce(x=x))
+        if i % 20 == 10:
+            renewals += [d.renew() for d in world.devices]
+    for one in sums:
+        assert [y.numpy()[-1] for y in one.result()] == [2.0, 2.0]
+    for one in renewals:
+        one.result()
+    assert all(d.statistics.failed == d.health.restarts == 0 for d in world.devices)
+    assert min(d.generation for d in world.devices) > 1

@@ -2414,6 +2414,16 @@ class Lane(Library):
         tag: int = ...,
     ) -> Future[None]:
         """Does nothing: it is answered once every earlier request of its lane has been, and every earlier request of any lane that writes `after`."""
+    def rest(
+        self,
+        until: TensorLike,
+        *,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+        tag: int = ...,
+    ) -> Future[None]:
+        """Keeps its worker from all other requests until the program signals."""
 
 class Memory(Library):
     def convert(

@@ -390,6 +390,7 @@ result<void> device::wait_until_ready() const {
 bool device::drain(std::chrono::nanoseconds timeout) { return core_->drain(timeout); }
 
 result<void> device::restart() { return core_->restart(); }
+future<void> device::renew(const renew_options& how) { return core_->renew(how); }
 
 void device::stop() {
   core_->stop({.code = errc::device_stopped, .message = "stopped by the program"});

@@ -8,6 +8,7 @@
 #include <troupe/device/events.hpp>
 #include <troupe/device/health.hpp>
 #include <troupe/device/library_actor.hpp>
+#include <troupe/device/renew_options.hpp>
 #include <troupe/device/request_options.hpp>
 
 #include <chrono>
@@ -154,6 +155,7 @@ class device_endpoint {
   virtual bool drain(std::chrono::nanoseconds timeout) = 0;
   virtual void stop(error reason) = 0;
   [[nodiscard]] virtual result<void> restart() = 0;
+  [[nodiscard]] virtual future<void> renew(const renew_options& how) = 0;
 
  protected:
   /// Once, before the device is shared.

@@ -34,7 +34,12 @@ std::string device_row(const device_telemetry& d) {
     number("celsius", d.sensors->temperature_celsius);
     number("utilization", d.sensors->utilization);
   }
-  made += R"(,"quarantine":[)";
+  made += R"(,"lanes":[)";
+  for (const lane_telemetry& one : d.lanes) {
+    fmt::format_to(to, "{}[{},{},{}]", &one == d.lanes.data() ? "" : ",", one.lane, one.requests,
+                   json_text(one.oldest));
+  }
+  made += R"(],"quarantine":[)";
   for (const quarantined_request& one : d.quarantine) {
     const auto left = one.until - std::chrono::steady_clock::now();
     fmt::format_to(to, R"({}{{"request":{},"faults":{},"seconds":{}}})",
@@ -104,9 +109,15 @@ live_facts::rows live_facts::current() const {
       made.emplace(fmt::format("operation {} {}", d.ordinal, o.name), operation_row(d.ordinal, o));
   }
   made.emplace("health", to_json(health_->judge()));
-  made.emplace("program",
-               fmt::format(R"({{"version":{},"actors":{},"messages":{},"dead_letters":{}}})",
-                           json_text(s.version), s.actors, s.actor_messages, s.dead_letters));
+  std::string mailboxes;
+  for (const waiting_actor& one : s.longest_mailboxes) {
+    fmt::format_to(std::back_inserter(mailboxes), "{}[{},{}]", mailboxes.empty() ? "" : ",",
+                   json_text(one.path), one.messages);
+  }
+  made.emplace("program", fmt::format(R"({{"version":{},"actors":{},"messages":{},)"
+                                      R"("dead_letters":{},"mailboxes":[{}]}})",
+                                      json_text(s.version), s.actors, s.actor_messages,
+                                      s.dead_letters, mailboxes));
   std::erase_if(made["health"], [](char c) { return c == '\n'; });  // one line is one piece
   return made;
 }

@@ -64,6 +64,35 @@ const device_telemetry* find(const std::optional<telemetry_snapshot>& in, std::i
   return there == in->devices.end() ? nullptr : &*there;
 }
 
+// A line for each lane and mailbox that holds something.
+std::string waiting(const telemetry_snapshot& s) {
+  std::string made;
+  auto to = std::back_inserter(made);
+  for (const device_telemetry& d : s.devices) {
+    for (const lane_telemetry& one : d.lanes)
+      fmt::format_to(to, "    device {}, lane {:>2}: {} requests, {} first\n", d.ordinal, one.lane,
+                     one.requests, one.oldest);
+  }
+  for (const waiting_actor& one : s.longest_mailboxes)
+    fmt::format_to(to, "    actor {}: {} messages\n", plain(one.path), one.messages);
+  return made;
+}
+
+std::string last_of(const std::vector<device_event>& events,
+                    std::chrono::system_clock::time_point now) {
+  std::string made = "\nLAST EVENTS\n";
+  auto to = std::back_inserter(made);
+  const std::size_t first = events.size() - std::min(events.size(), most_events);
+  for (std::size_t i = first; i < events.size(); ++i) {
+    const device_event& e = events[i];
+    // Somebody may have set the clock back.
+    const auto ago = std::max<std::chrono::nanoseconds>(now - e.at, {});
+    fmt::format_to(to, "{:>8} ago  device {} {}{}{}\n", time(ago), e.device, e.to_string(),
+                   e.why ? ": " : "", e.why ? plain(e.why->to_string()) : "");
+  }
+  return made;
+}
+
 }  // namespace
 
 std::string top_text::write(const telemetry_snapshot& s, const health_verdict& health,
@@ -77,17 +106,19 @@ std::string top_text::write(const telemetry_snapshot& s, const health_verdict& h
                                  s.version, ::getpid(), health.is_ready() ? "ready" : "NOT READY",
                                  s.actors, s.actor_messages);
   auto to = std::back_inserter(made);
-  fmt::format_to(to, "{:>3} {:<11} {:>4} {:>7} {:>9} {:>9} {:>8} {:>10} {:>10}  {}\n", "DEV",
-                 "STATE", "GEN", "STANDBY", "REQ/S", "FAILED", "FLIGHT", "MEMORY", "LIMIT", "CARD");
+  fmt::format_to(to, "{:>3} {:<11} {:>4} {:>7} {:>9} {:>9} {:>9} {:>10} {:>10}  {}\n", "DEV",
+                 "STATE", "GEN", "STANDBY", "REQ/S", "FAILED", "MAILBOX", "MEMORY", "LIMIT",
+                 "CARD");
   std::vector<line> lines;
   for (const device_telemetry& d : s.devices) {
     const device_telemetry* then = find(before_, d.ordinal);
     fmt::format_to(
-        to, "{:>3} {:<11} {:>4} {:>7} {:>9.0f} {:>9} {:>8} {:>10} {:>10}  {}\n", d.ordinal,
+        to, "{:>3} {:<11} {:>4} {:>7} {:>9.0f} {:>9} {:>9} {:>10} {:>10}  {}\n", d.ordinal,
         to_string(d.health.state), d.health.generation, d.health.standby_ready ? "yes" : "no",
         rate(d.statistics.answered, then != nullptr ? then->statistics.answered : 0),
-        d.statistics.failed, d.statistics.in_flight, bytes(d.statistics.memory_used_bytes),
-        bytes(d.statistics.memory_limit_bytes), plain(d.description.name));
+        d.statistics.failed, fmt::format("{}/{}", d.statistics.in_flight, d.mailbox_capacity),
+        bytes(d.statistics.memory_used_bytes), bytes(d.statistics.memory_limit_bytes),
+        plain(d.description.name));
     for (const operation_telemetry& o : d.operations) {
       std::uint64_t earlier = 0;
       if (then != nullptr) {
@@ -101,6 +132,7 @@ std::string top_text::write(const telemetry_snapshot& s, const health_verdict& h
     if (!v.reason.empty())
       fmt::format_to(to, "    device {}: {}: {}\n", v.device, v.status, plain(v.reason));
   }
+  made += waiting(s);
   std::ranges::stable_sort(lines, std::ranges::greater{},
                            [&](const line& l) { return key_of(l, sort); });
   fmt::format_to(to, "\n{:>3} {:<28} {:>9} {:>12} {:>8} {:>9} {:>9}\n", "DEV", "OPERATION", "REQ/S",
@@ -114,15 +146,7 @@ std::string top_text::write(const telemetry_snapshot& s, const health_verdict& h
                    plain(l.now->name), l.rate, l.now->done, l.now->failures(), quantile(0.5),
                    quantile(0.99));
   }
-  made += "\nLAST EVENTS\n";
-  const std::size_t first = events.size() - std::min(events.size(), most_events);
-  for (std::size_t i = first; i < events.size(); ++i) {
-    const device_event& e = events[i];
-    // Somebody may have set the clock back.
-    const auto ago = std::max<std::chrono::nanoseconds>(s.at - e.at, {});
-    fmt::format_to(to, "{:>8} ago  device {} {}{}{}\n", time(ago), e.device, e.to_string(),
-                   e.why ? ": " : "", e.why ? plain(e.why->to_string()) : "");
-  }
+  made += last_of(events, s.at);
   if (!before_ || passed >= 0.5) before_ = s;
   return made;
 }

@@ -83,8 +83,15 @@ admission batch_queue::implementation::check(item_terms& terms, std::uint32_t& p
   const bool is_new = who == nullptr || who->items == 0;
   const double weights = std::max(waiting.busy_weight() + (is_new ? weight : 0), weight);
   before = std::min(before, from_seconds(in_seconds(own_work + part) * weights / weight));
+  // Its batch is as large as those that wait make it; whole batches go before that.
+  const std::int64_t waiting_too = waiting.waiting_count + 1;
+  std::int64_t batch_cost = waiting.waiting_cost + terms.cost;
+  if (waiting_too > config.most_items) batch_cost = batch_cost / waiting_too * config.most_items;
+  if (config.most_cost > 0) batch_cost = std::min(batch_cost, config.most_cost);
+  const nanoseconds own = predicted.of(std::max(batch_cost, terms.cost));
+  if (own.count() > 0) before = before / own * own;
   const nanoseconds ahead = in_flight_time(now) + before / config.lanes;
-  const time_point finish = now + ahead + predicted.of(terms.cost);
+  const time_point finish = now + ahead + own;
   if (terms.deadline <= now) return {.reason = refusal::deadline};
   if (trusted(now)) {
     if (finish > terms.deadline)

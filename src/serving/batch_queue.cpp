@@ -104,7 +104,7 @@ std::optional<batch_plan> batch_queue::implementation::next(time_point now) {
     if (!head) return std::nullopt;
     pool* from = waiting.pool_of(*head);
     run filled = fill(*from, why_of(from)->second, now);
-    if (filled.slots.empty()) continue;  // all of them were too late
+    if (filled.slots.empty()) continue;  // its first item was too late
     ++occupied_;
     return launch(std::move(filled), now);
   }
@@ -131,6 +131,8 @@ batch_queue::implementation::run batch_queue::implementation::fill(pool& from, c
       const std::int64_t c = one.terms.cost;
       if (may_refuse && start + predicted.of(c) > one.terms.deadline) {
         end_item(*slot, now, item_ending::expired);
+        // The first item has chosen the pool: without it another pool may come first.
+        if (made.slots.empty()) return made;
         dropped = true;
         continue;
       }
@@ -156,10 +158,10 @@ batch_queue::implementation::run batch_queue::implementation::fill(pool& from, c
       made.slots.push_back(*slot);
     }
   }
-  const auto count = static_cast<std::int64_t>(made.slots.size());
-  if (count == config.most_items) {
+  if (static_cast<std::int64_t>(made.slots.size()) == config.most_items) {
     why = closing::items;
-  } else if (!full && dropped && (why == closing::items || why == closing::cost)) {
+  } else if (!full && dropped && why != closing::free_lane) {
+    // Without the item that was too late it might have waited for others.
     why = closing::deadline;
   }
   made.plan.closed_by = why;

@@ -93,6 +93,7 @@ void batch_queue::implementation::run_again(run lost, time_point now) {
     return ends;
   });
   ++lost.aborted;
+  lost.plan.closed_by = closing::isolation;
   if (!lost.slots.empty()) {
     pieces_.push_back(std::move(lost));
   } else if (lost.isolation != 0) {

@@ -11,22 +11,34 @@ namespace {
 
 constexpr double forgetting = 0.99;
 constexpr double error_weight = 0.05;
+constexpr int several = 3;
 
 }  // namespace
 
 void prediction::add(std::int64_t cost, std::chrono::nanoseconds time) noexcept {
   const double c = static_cast<double>(cost);
-  const double t = std::max(in_seconds(time), 1e-9);
+  double t = std::max(in_seconds(time), 1e-9);
+  double keep = forgetting;
   if (known()) {
-    const double error = std::abs(a_ + b_ * c - t);
-    square_error_ += error_weight * (error * error - square_error_);
+    const double guess = a_ + b_ * c;
+    const double error = std::abs(guess - t);
     error_ratio_ += error_weight * (error / t - error_ratio_);
+    // One batch that took far longer is an accident, such as a failover, and counts little. Several
+    // in a row mean that batches are different now: the past counts little.
+    const int direction = t > 2 * guess ? 1 : t < guess / 2 ? -1 : 0;
+    far_off_ = direction != 0 && far_off_ * direction >= 0 ? far_off_ + direction : direction;
+    if (std::abs(far_off_) >= several) {
+      keep = 0.1;
+    } else if (count_ > several) {
+      t = std::min(t, 4 * guess);
+    }
+    square_error_ += error_weight * ((guess - t) * (guess - t) - square_error_);
   }
-  count_ = forgetting * count_ + 1;
-  cost_ = forgetting * cost_ + c;
-  cost2_ = forgetting * cost2_ + c * c;
-  time_ = forgetting * time_ + t;
-  product_ = forgetting * product_ + c * t;
+  count_ = keep * count_ + 1;
+  cost_ = keep * cost_ + c;
+  cost2_ = keep * cost2_ + c * c;
+  time_ = keep * time_ + t;
+  product_ = keep * product_ + c * t;
   fit();
 }
 

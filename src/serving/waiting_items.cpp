@@ -86,6 +86,7 @@ void waiting_items::move(group& g, pool* to) {
     g.in->due.erase({g.key, &g});
   }
   g.in = to;
+  g.key = time_point::max();
   if (to == nullptr || g.count == 0) return;
   to->count += g.count;
   to->cost += g.cost;
@@ -94,11 +95,11 @@ void waiting_items::move(group& g, pool* to) {
 }
 
 void waiting_items::renew_key(group& g) {
-  if (g.in == nullptr || (g.count > 0 && g.due.begin()->first == g.key)) return;
+  const time_point key = g.count > 0 ? g.due.begin()->first : time_point::max();
+  if (g.in == nullptr || key == g.key) return;
   g.in->due.erase({g.key, &g});
-  if (g.count == 0) return;
-  g.key = g.due.begin()->first;
-  g.in->due.insert({g.key, &g});
+  g.key = key;
+  if (g.count > 0) g.in->due.insert({g.key, &g});
 }
 
 void waiting_items::put_on_probation(std::uint64_t id, time_point until) {
@@ -163,6 +164,7 @@ std::uint32_t waiting_items::add(const item_terms& terms, std::uint32_t place, t
   ++held_items;
   held_bytes += terms.bytes;
   ++waiting_count;
+  waiting_cost += terms.cost;
   waiting_time += predicted;
   levels_[terms.priority].priority = terms.priority;
   levels_[terms.priority].held += predicted;
@@ -226,6 +228,7 @@ void waiting_items::withdraw(std::uint32_t slot) {
 /// It is in a batch now, or has ended.
 void waiting_items::leave_waiting(item& one) {
   --waiting_count;
+  waiting_cost -= one.terms.cost;
   waiting_time -= one.predicted;
   levels_[one.terms.priority].held -= one.predicted;
 }
@@ -261,6 +264,16 @@ void waiting_items::charge(std::uint64_t tenant, std::uint8_t priority, double s
 
 void waiting_items::end(std::uint32_t slot, time_point now) {
   item& one = items_[slot];
+  // The next one of its sequence first: a level that always had items is unserved since the first.
+  if (one.terms.sequence != 0) {
+    const auto line = sequences_.find({one.terms.tenant, one.terms.sequence});
+    const bool was_first = line->second.front() == slot;
+    std::erase(line->second, slot);
+    if (line->second.empty())
+      sequences_.erase(line);
+    else if (was_first)
+      offer(line->second.front(), now);
+  }
   if (one.state == item_state::waiting) withdraw(slot);
   if (one.state != item_state::running) {
     leave_waiting(one);
@@ -275,14 +288,6 @@ void waiting_items::end(std::uint32_t slot, time_point now) {
   one.state = item_state::free;
   ++one.generation;
   free_.push_back(slot);
-  if (one.terms.sequence == 0) return;
-  const auto line = sequences_.find({one.terms.tenant, one.terms.sequence});
-  const bool was_first = line->second.front() == slot;
-  std::erase(line->second, slot);
-  if (line->second.empty())
-    sequences_.erase(line);
-  else if (was_first)
-    offer(line->second.front(), now);
 }
 
 // --- Order

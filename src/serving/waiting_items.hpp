@@ -77,7 +77,7 @@ struct group {
   std::int64_t cost = 0;
   std::set<std::pair<time_point, std::uint32_t>> due;
   pool* in = nullptr;
-  time_point key{};  ///< in `in->due`
+  time_point key = time_point::max();  ///< in `in->due`, if it has items
 };
 
 struct tenant {
@@ -171,6 +171,7 @@ class waiting_items {
   std::int64_t held_items = 0;
   std::int64_t held_bytes = 0;
   std::int64_t waiting_count = 0;  ///< not in a batch
+  std::int64_t waiting_cost = 0;
   std::chrono::nanoseconds waiting_time{0};
 
  private:

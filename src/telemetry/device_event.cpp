@@ -60,6 +60,8 @@ std::string_view to_string(kind what) noexcept {
       return "restarted";
     case kind::condemned:
       return "condemned";
+    case kind::renewed:
+      return "renewed";
     case kind::xid:
       return "xid";
   }
@@ -76,6 +78,7 @@ log_level level_of(kind what) noexcept {
     case kind::forgiven:
     case kind::stopped:
     case kind::restarted:
+    case kind::renewed:
       return log_level::info;
     case kind::lost:
     case kind::start_failed:
@@ -120,6 +123,9 @@ std::string device_event::to_string() const {
       return "is restarted by the program";
     case kind::condemned:
       return "is condemned";
+    case kind::renewed:
+      return fmt::format("is served by {}, for which requests waited {}", worker_of(*this),
+                         shown(took));
     case kind::xid:
       return fmt::format("has reported Xid {}", count);
   }

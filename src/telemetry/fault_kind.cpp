@@ -18,8 +18,9 @@ constexpr std::array kinds_by_name = {
     std::pair{"CUDA_ERROR_ASSERT", "assert"},
     std::pair{"CUDA_ERROR_LAUNCH_TIMEOUT", "hang"},
 };
-// The first word of the supervisor's own messages, before a colon.
-constexpr std::array kinds_by_word = {"killed", "exit", "gone", "hang", "silence"};
+// The first word of the supervisor's own messages, before a colon, is as good as a code: callers
+// see it, too, and the guide names it.
+constexpr std::array kinds_by_word = {"killed", "exit", "gone", "hang", "silence", "xid"};
 
 }  // namespace
 

@@ -197,6 +197,13 @@ std::string json_of_device(const device_telemetry& d, std::chrono::steady_clock:
         .add("device", t.device)
         .end();
   };
+  const auto lane = [](const lane_telemetry& l) {
+    return json_object()
+        .add("lane", l.lane)
+        .add("requests", l.requests)
+        .add("oldest", l.oldest)
+        .end();
+  };
   return json_object()
       .add("ordinal", d.ordinal)
       .add("backend", d.backend)
@@ -209,6 +216,7 @@ std::string json_of_device(const device_telemetry& d, std::chrono::steady_clock:
       .add("mailbox_capacity", d.mailbox_capacity)
       .add("mailbox_bytes", d.mailbox_bytes)
       .add("mailbox_used_bytes", d.mailbox_used_bytes)
+      .add_as_is("lanes", json_array(d.lanes, lane))
       .add("frozen_bytes", d.frozen_bytes)
       .add("tainted_bytes", d.tainted_bytes)
       .add("last_event", d.last_event)
@@ -249,12 +257,16 @@ std::string to_json(const device_telemetry& d) {
 
 std::string to_json(const telemetry_snapshot& s) {
   const auto device = [&](const device_telemetry& d) { return json_of_device(d, s.steady); };
+  const auto mailbox = [](const waiting_actor& a) {
+    return json_object().add("path", a.path).add("messages", a.messages).end();
+  };
   return json_object()
       .add("version", s.version)
       .add("at", s.at)
       .add_as_is("devices", json_array(s.devices, device))
       .add("actors", s.actors)
       .add("actor_messages", s.actor_messages)
+      .add_as_is("longest_mailboxes", json_array(s.longest_mailboxes, mailbox))
       .add("dead_letters", s.dead_letters)
       .end();
 }

@@ -90,6 +90,7 @@ class RandomRequests : public testing::Test {
     using fault::kind;
     constexpr kind kinds[] = {kind::segmentation_fault, kind::abort, kind::exit, kind::exception};
     const std::size_t what = draw.generator()() % 6;
+    if (draw.generator()() % 3 == 0) (void)gpu_.renew();  // alone, or beside a fault
     if (what < std::size(kinds)) {
       (void)gpu_.tell(fault::inject{.what = kinds[what]});
     } else if (const auto pid = gpu_.worker_pid()) {

@@ -86,7 +86,7 @@ TEST_F(Health, NoticesAHungLane) {
 }
 
 TEST_F(Health, ProbesOnlyWhereNothingEnds) {
-  const telemetry::server shown = serve({.fresh = 200ms});
+  const telemetry::server shown = serve({.fresh = 500ms});
   device gpu = make_device();
   const std::uint64_t before = markers();
   const auto end = clock::now() + 1200ms;  // a look of its own
@@ -95,7 +95,7 @@ TEST_F(Health, ProbesOnlyWhereNothingEnds) {
     EXPECT_EQ(ask(shown.port(), "/readyz").status, 200);
   }
   EXPECT_EQ(markers(), before);
-  std::this_thread::sleep_for(300ms);
+  std::this_thread::sleep_for(600ms);
   EXPECT_TRUE(
       soon([&] { return ask(shown.port(), "/readyz").status == 200 && markers() > before; }));
 }

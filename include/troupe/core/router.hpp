@@ -17,7 +17,61 @@ namespace troupe {
 enum class routing : std::uint8_t {
   round_robin,   ///< each in turn
   least_loaded,  ///< the one with the least `load()`; equally loaded ones in turn
+  least_work,    ///< the one with the least work in flight by `work_estimate`; then by `load()`
 };
+
+/// The work that a message causes, by its sender's estimate, in any unit: nanoseconds, tokens. It
+/// counts from sending until the answer, or until nothing can answer any more.
+struct work_estimate {
+  std::int64_t amount = 0;
+};
+
+namespace detail {
+
+/// The estimated work in flight of each of several receivers. Relaxed: it publishes no other data.
+class work_in_flight {
+ public:
+  explicit work_in_flight(std::size_t receivers) : of_(receivers) {}
+  [[nodiscard]] std::int64_t of(std::size_t receiver) const noexcept {
+    return of_[receiver].load(std::memory_order_relaxed);
+  }
+  void add(std::size_t receiver, std::int64_t amount) noexcept {
+    of_[receiver].fetch_add(amount, std::memory_order_relaxed);
+  }
+
+ private:
+  std::vector<std::atomic<std::int64_t>> of_;
+};
+
+/// A message's part of it, given back once: before its answer is seen, or when it is destroyed.
+class work_share {
+ public:
+  work_share(std::shared_ptr<work_in_flight> all, std::size_t receiver, work_estimate much)
+      : all_(std::move(all)), receiver_(receiver), amount_(much.amount) {
+    all_->add(receiver_, amount_);
+  }
+  work_share(work_share&& other) noexcept = default;
+  work_share& operator=(work_share&&) = delete;
+  ~work_share() { give_back(); }
+  void give_back() noexcept {
+    if (const auto all = std::exchange(all_, nullptr)) all->add(receiver_, -amount_);
+  }
+
+ private:
+  std::shared_ptr<work_in_flight> all_;  // null: given back
+  std::size_t receiver_;
+  std::int64_t amount_;
+};
+
+template <class T>
+[[nodiscard]] future<T> giving_back(future<T> answer, work_share&& share) {
+  return std::move(answer).then([share = std::move(share)](result<T> outcome) mutable {
+    share.give_back();
+    return outcome;
+  });
+}
+
+}  // namespace detail
 
 /// Sends each message to one of several actors of the same type; used like an `actor_ref`. Stopped
 /// replicas are skipped as long as another one is running. Copies share the rotation. Thread-safe.
@@ -49,6 +103,14 @@ class router {
   auto ask(M&& message, const ask_options& options) const {
     return choose().ask(std::forward<M>(message), options);
   }
+  /// The same with an estimate of the work, for `routing::least_work`.
+  template <class M>
+  auto ask(M&& message, work_estimate much, const ask_options& options = {}) const {
+    const actor_ref<A>& one = choose();
+    const auto place = static_cast<std::size_t>(&one - shared_->replicas.data());
+    detail::work_share share(shared_->work, place, much);
+    return detail::giving_back(one.ask(std::forward<M>(message), options), std::move(share));
+  }
 
   [[nodiscard]] const std::vector<actor_ref<A>>& replicas() const noexcept {
     return shared_->replicas;
@@ -56,9 +118,13 @@ class router {
 
  private:
   struct state {
-    state(std::vector<actor_ref<A>> r, routing h) : replicas(std::move(r)), how(h) {}
+    state(std::vector<actor_ref<A>> r, routing h)
+        : replicas(std::move(r)),
+          how(h),
+          work(std::make_shared<detail::work_in_flight>(replicas.size())) {}
     const std::vector<actor_ref<A>> replicas;
     const routing how;
+    const std::shared_ptr<detail::work_in_flight> work;
     std::atomic<std::size_t> turns{0};  ///< relaxed: it publishes no other data
   };
 
@@ -66,16 +132,19 @@ class router {
     const auto& all = shared_->replicas;
     const std::size_t first = shared_->turns.fetch_add(1, std::memory_order_relaxed) % all.size();
     const actor_ref<A>* best = &all[first];
-    std::int64_t least = std::numeric_limits<std::int64_t>::max();
+    constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+    std::pair least{most, most};
     for (std::size_t i = 0; i < all.size(); ++i) {
-      const actor_ref<A>& one = all[(first + i) % all.size()];
+      const std::size_t place = (first + i) % all.size();
+      const actor_ref<A>& one = all[place];
       if (one.stopped()) continue;
       if (shared_->how == routing::round_robin) return one;
-      const std::int64_t load = one.load();
+      const bool by_work = shared_->how == routing::least_work;
+      const std::pair load{by_work ? shared_->work->of(place) : 0, one.load()};
       if (load >= least) continue;
       least = load;
       best = &one;
-      if (load == 0) break;
+      if (load == std::pair<std::int64_t, std::int64_t>{}) break;
     }
     return *best;
   }

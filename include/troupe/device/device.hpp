@@ -8,7 +8,9 @@
 #include <troupe/device/events.hpp>
 #include <troupe/device/health.hpp>
 #include <troupe/device/library_actor.hpp>
+#include <troupe/device/renew_options.hpp>
 #include <troupe/tensor/host_tensor.hpp>
+#include <troupe/tensor/placement.hpp>
 #include <troupe/tensor/tensor.hpp>
 
 #include <sys/types.h>
@@ -23,18 +25,6 @@
 #include <vector>
 
 namespace troupe {
-
-/// Whether a new tensor's memory is set to zero.
-enum class initial : std::uint8_t { undefined, zero };
-
-/// The placement of a new tensor.
-enum class placement : std::uint8_t {
-  /// In the cheapest place. On a GPU, tensors smaller than 256 KiB share pieces of memory. Access
-  /// rights apply to a whole piece, so such a tensor cannot be frozen.
-  shared,
-  /// In a piece of its own, so that it can be frozen. On a GPU a piece takes at least 2 MiB.
-  own,
-};
 
 class mapped_tensor;
 struct device_telemetry;
@@ -240,6 +230,13 @@ class TROUPE_EXPORT device {
   /// \errors `device_stopped` if its system has shut down or another device has taken its number;
   /// `device_condemned`
   result<void> restart();
+  /// Replaces the worker while requests are sent: those that run end, the next worker gets the
+  /// others, and none fails or runs twice. The future is ready when the next worker serves, which
+  /// may be after a loss.
+  /// \errors `unsupported` in `isolation::thread`; `deadline_exceeded` if requests run for longer
+  /// than `how.drain`; `device_stopped`; the reason why no other worker could be started. The
+  /// worker in service goes on then.
+  [[nodiscard]] future<void> renew(const renew_options& how = {});
 
   [[nodiscard]] const std::shared_ptr<device_endpoint>& core() const noexcept { return core_; }
 

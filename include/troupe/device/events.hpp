@@ -31,6 +31,7 @@ struct device_event {
     stopped,       ///< the program has stopped the device, or has let it go
     restarted,     ///< the program has called `device::restart`
     condemned,     ///< a fault in `isolation::thread`
+    renewed,       ///< `device::renew` has replaced the worker
     xid,           ///< the card has reported a critical Xid, for whatever process
   };
 
@@ -41,7 +42,9 @@ struct device_event {
   std::uint64_t generation = 0;  ///< the worker's, or the one that the device has reached
   std::chrono::system_clock::time_point at{};  ///< when it happened; it may be reported later
   std::optional<pid_t> pid{};                  ///< the worker's process, if the event is about one
-  std::chrono::nanoseconds took{};  ///< `recovered`: from the first sign of the loss to the answer
+  /// `recovered`: from the first sign of the loss to the answer. `renewed`: how long new requests
+  /// have waited.
+  std::chrono::nanoseconds took{};
   /// `lost`, `start_failed`: how long the next worker must wait. `quarantined`: how long the
   /// request is refused.
   std::chrono::nanoseconds wait{};

@@ -23,7 +23,7 @@ enum class device_state : std::uint8_t {
 struct device_health {
   device_state state{};
   std::uint64_t generation = 0;      ///< 0 before the first worker is ready, then +1 with each
-  std::uint64_t restarts = 0;        ///< workers replaced so far
+  std::uint64_t restarts = 0;        ///< lost workers replaced so far
   bool standby_ready = false;        ///< fully loaded; one that is not yet can take over as well
   std::optional<pid_t> standby_pid;  ///< empty if there is no standby, and in `isolation::thread`
   std::optional<error> last_fault;   ///< why the last worker was replaced, or the device stopped

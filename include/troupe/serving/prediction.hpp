@@ -8,7 +8,7 @@
 namespace troupe::serving {
 
 /// How long a batch takes: a + b · cost, fitted to past batches by least squares, of which the last
-/// 100 count most.
+/// 100 count most. One that takes far longer counts little, unless more follow.
 class TROUPE_EXPORT prediction {
  public:
   void add(std::int64_t cost, std::chrono::nanoseconds time) noexcept;
@@ -33,6 +33,7 @@ class TROUPE_EXPORT prediction {
   double count_ = 0, cost_ = 0, cost2_ = 0, time_ = 0, product_ = 0;
   double a_ = 0, b_ = 0;
   double square_error_ = 0, error_ratio_ = 0;
+  int far_off_ = 0;  ///< batches in a row; negative: they were shorter
 };
 
 }  // namespace troupe::serving

@@ -96,8 +96,8 @@ enum class closing : std::uint8_t {
   delay,      ///< its oldest item has waited long enough
   free_lane,  ///< without a delay: there was room for a batch
   preferred,  ///< it has a preferred size
-  deadline,   ///< with the next item one of them would miss its deadline
-  isolation,  ///< it is a piece of a batch that failed
+  deadline,   ///< of one of its items, or of one that was too late for it
+  isolation,  ///< it has run before, or is a piece of a batch that failed
 };
 inline constexpr std::size_t closing_count = 7;
 inline constexpr std::size_t refusal_count = 9;

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace troupe {
@@ -53,7 +54,9 @@ struct event_count {
 
 /// How many workers were lost for the same kind of reason while a request of a library ran.
 struct fault_count {
-  std::string kind{};     ///< "trap", "address", "hang", "exit", "killed", "silence", "protocol", …
+  /// "address", "assert", "trap" (other faults with a code), "hang", "exit", "killed", "gone",
+  /// "silence", "xid", "protocol" or "other".
+  std::string kind{};
   std::string library{};  ///< of the culprit; empty if it is unknown
   std::uint64_t count = 0;
 };
@@ -63,6 +66,13 @@ struct tag_time {
   std::uint64_t tag = 0;
   std::uint64_t requests = 0;         ///< those whose times were taken
   std::chrono::nanoseconds device{};  ///< the sum of these
+};
+
+/// A lane of a device with requests in flight.
+struct lane_telemetry {
+  int lane = 0;
+  std::uint64_t requests = 0;
+  std::string_view oldest{};  ///< `library.operation` of the first of them; valid for good
 };
 
 /// One device at one moment.
@@ -83,6 +93,9 @@ struct device_telemetry {
   std::uint32_t mailbox_capacity = 0;  ///< requests; `statistics.in_flight` of them are in use
   std::uint64_t mailbox_bytes = 0;     ///< for long requests
   std::uint64_t mailbox_used_bytes = 0;
+  /// As the device thread last saw them: each snapshot asks it to look. Empty if that was more than
+  /// 2 s ago.
+  std::vector<lane_telemetry> lanes{};
   std::uint64_t frozen_bytes = 0;   ///< a part of `memory_used_bytes`
   std::uint64_t tainted_bytes = 0;  ///< buffers that are undefined in part
 
@@ -98,6 +111,12 @@ struct device_telemetry {
   std::chrono::steady_clock::time_point last_turn{};
 };
 
+/// An actor with messages in its mailbox.
+struct waiting_actor {
+  std::string path{};
+  std::uint64_t messages = 0;
+};
+
 /// The facts about a running program: counts, states and times. Everything that shows them
 /// (Prometheus, the page, `troupe top`) is a view of this value.
 struct telemetry_snapshot {
@@ -106,7 +125,8 @@ struct telemetry_snapshot {
   std::chrono::steady_clock::time_point steady{};  ///< the same moment
   std::vector<device_telemetry> devices{};         ///< by number
   std::uint64_t actors = 0;
-  std::uint64_t actor_messages = 0;  ///< waiting in the mailboxes of all
+  std::uint64_t actor_messages = 0;                ///< waiting in the mailboxes of all
+  std::vector<waiting_actor> longest_mailboxes{};  ///< of at most 8 actors, the longest first
   std::uint64_t dead_letters = 0;
 };
 

@@ -353,6 +353,16 @@ void add_device(nb::module_& m) {
           [](const py_device& d) { value_of(without_gil([&] { return d->restart(); })); },
           "Brings a stopped device back, with its tensors.")
       .def(
+          "renew",
+          [](const py_device& d, bool fresh, double drain) {
+            return py_future(d->renew({.fresh = fresh, .drain = *duration_of(drain)}));
+          },
+          nb::arg("fresh") = false, nb::arg("drain") = 10.0,
+          "A Future of the next worker, which takes over between two requests: none fails, and\n"
+          "none runs twice.\n\n"
+          "fresh: it is started after the call, with modules as their files are now. drain: how\n"
+          "many seconds new requests may wait for those that run, else DeadlineExceeded.")
+      .def(
           "forgive_all", [](const py_device& d) { d->forgive_all(); },
           "Clears the faults of all requests, so that they may run again.");
 }

@@ -80,11 +80,11 @@ nb::dict operands(py_kv_step& s, std::int64_t layer) {
   return all;
 }
 
-void commit(py_kv_step& s) {
+future<void> commit(py_kv_step& s) {
   s.device->queue->flush();
   dnn::kv_step taken = std::move(open(s));
   s.step.reset();
-  value_of(without_gil([&] { return taken.commit(); }));
+  return taken.commit_async();
 }
 
 }  // namespace
@@ -108,9 +108,18 @@ void add_kv_cache(nb::module_& m) {
           "Appends keys [b, n, heads, key_size] and values [b, n, heads, value_size].")
       .def("_operands", &operands)
       .def_prop_ro("_device", [](const py_kv_step& s) { return make_device(s.device); })
-      .def("commit", &commit,
-           "Waits for the step's requests, and adds its tokens to the sequences; if one failed,\n"
-           "raises its failure, and the sequences stay what they were.")
+      .def(
+          "commit_async", [](py_kv_step& s) { return py_future(commit(s)); },
+          "commit() as a Future: the sequences have the tokens when it is ready, also if it is\n"
+          "dropped.")
+      .def(
+          "commit",
+          [](py_kv_step& s) {
+            future<void> done = commit(s);
+            value_of(without_gil([&] { return done.get_result(); }));
+          },
+          "Waits for the step's requests, and adds its tokens to the sequences; if one failed,\n"
+          "raises its failure, and the sequences stay what they were.")
       .def(
           "abandon", [](py_kv_step& s) { s.step.reset(); },
           "Ends the step; the sequences stay what they were.")

@@ -1,7 +1,9 @@
 """Attention and its cache beside NumPy."""
 
+import asyncio
 import os
 import signal
+import time
 
 import numpy as np
 import pytest
@@ -150,3 +152,28 @@ def test_the_cache_outlives_workers(gpu, rng):
         cache.length(sequence)
     with pytest.raises(IndexError):
         cache.keys(1)
+
+
+def test_the_cache_commits_without_a_thread_that_waits(gpu, rng):
+    cache = gpu.kv_cache(pages=8, heads=2, key_size=16, layers=1)
+    sequences = [cache.begin(), cache.begin()]
+    k, v = (gpu.tensor(drawn(rng, 1, 5, 2, 16)) for _ in "kv")
+    commits = []
+    for one in sequences:
+        step = cache.step([one], 5)
+        step.append(0, k, v)
+        if not commits:
+            os.kill(gpu.worker_pid, signal.SIGKILL)
+        commits.append(step.commit_async())
+        assert step.over
+
+    async def main():
+        await commits[0]
+
+    asyncio.run(main())
+    assert cache.length(sequences[0]) == 5
+    commits.clear()  # the other one is not waited for, and it has the tokens all the same
+    until = time.monotonic() + 10
+    while cache.length(sequences[1]) != 5 and time.monotonic() < until:
+        time.sleep(0.001)
+    assert (cache.length(sequences[1]), cache.free_pages) == (5, 6)

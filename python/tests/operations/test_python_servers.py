@@ -123,6 +123,23 @@ def _replaced_twice(device):
     return device.halfway.version().result(timeout=30)
 
 
+def test_a_fresh_worker_has_the_edited_module(system, tmp_path):
+    path = tmp_path / "halfway.py"
+    path.write_text(VERSIONS.format("", 1))
+    device = system.device(33, backend="cpu", operations=[path])
+    asked = [device.halfway.version() for _ in range(20)]
+    for one in asked:
+        assert one.result() == 1
+    path.write_text(VERSIONS.format("", 22))
+    renewed = device.renew(fresh=True)
+    asked = [device.halfway.version() for _ in range(20)]
+    renewed.result(timeout=30)
+    assert {one.result() for one in asked} <= {1, 22}
+    assert device.halfway.version().result() == 22
+    assert (device.statistics.failed, device.health.restarts) == (0, 0)
+    device.stop()
+
+
 @pytest.mark.parametrize("broken", ["import nowhere", "half"])
 def test_an_edit_that_cannot_be_imported_costs_nothing(system, tmp_path, capfd, broken):
     path = tmp_path / "halfway.py"

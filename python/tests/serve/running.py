@@ -9,7 +9,7 @@ from troupe.serve.app import make
 from troupe.serve.gate import Limits, protocol
 from troupe.serve.service import Service
 
-LIMITS = Limits(seconds=0.2, tensors=8 << 20)
+LIMITS = Limits(seconds=0.2, idle=0.3, tensors=8 << 20)
 
 
 class Running:

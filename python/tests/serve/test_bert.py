@@ -27,6 +27,16 @@ def test_agrees_with_the_reference(tiny, checkpoint):
         assert np.abs(y - reference(one)).max() < 1e-5
 
 
+@pytest.mark.parametrize("dtype, least", [("f16", 0.9999), ("bf16", 0.999)])
+def test_weights_of_16_bits_are_near(gpu, checkpoint, dtype, least):
+    model, reference = Bert(gpu, checkpoint, dtype), Reference(checkpoint)
+    ids = _ids(LENGTHS, model.sizes.vocabulary)
+    rows = model.encode(ids).numpy()
+    assert rows.dtype == np.float32
+    assert min(y @ reference(one) for one, y in zip(ids, rows, strict=True)) > least
+    assert np.abs(np.linalg.norm(rows, axis=1) - 1).max() < 1e-6
+
+
 def test_the_others_of_a_batch_change_nothing(tiny):
     ids = _ids(LENGTHS, tiny.sizes.vocabulary)
     together = tiny.encode(ids).numpy()

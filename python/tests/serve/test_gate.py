@@ -92,7 +92,8 @@ def test_keys_name_tenants(serving):
     keys = Keys(f"# one\nalice {digest}\n\n")
     assert keys.tenant(b"Bearer secret") == "alice"
     assert [keys.tenant(one) for one in (b"Bearer other", b"Basic secret", b"")] == [None] * 3
-    for text in ("", "alice secret", f"a b {digest}"):
+    assert Keys(f"alice {digest} 2.5\nbob {digest[::-1]}").shares == {"alice": 2.5}
+    for text in ("", "alice secret", f"a b {digest}", f"a {digest} x", f'"a {digest}'):
         with pytest.raises(ValueError):
             Keys(text)
     serving.service.keys = keys
@@ -121,3 +122,19 @@ def test_a_service_that_loads_or_ends_says_so(serving):
         finally:
             serving.service.state = "ready"
     assert serving.post("/v1/embeddings", body).status_code == 200
+
+
+@pytest.mark.parametrize("reason, status", [("items", 503), ("deadline", 503), ("tenant", 429)])
+def test_under_overload_a_body_is_not_looked_at(serving, monkeypatch, reason, status):
+    from troupe.serving import Refused
+
+    def check(**terms):
+        assert terms == {"tenant": "", "priority": 1, "deadline": 0.5}
+        raise Refused("full", reason=reason, retry_after=2.2)
+
+    monkeypatch.setattr(serving.service.models["roots"].batcher, "check", check)
+    headers = {"x-troupe-deadline-ms": "500"}
+    answer = serving.ask("POST", "/models/roots", content=b"no JSON", headers=headers)
+    assert (answer.status_code, answer.headers["retry-after"]) == (status, "3")
+    assert answer.json()["error"]["type"] == "overloaded_error"
+    assert "connection" not in answer.headers

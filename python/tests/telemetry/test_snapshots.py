@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import threading
+import time
 
 import pytest
 import troupe
@@ -50,3 +52,30 @@ def test_every_way_of_sending_has_a_tag() -> None:
             send(tag).result()
         counted = {one.tag: one.requests for one in gpu.snapshot().tags}
         assert all(counted.get(tag, 0) >= 1 for tag in range(1, len(ways) + 1)), counted
+
+
+class Busy(troupe.Actor):
+    def wait_for(self, event: threading.Event) -> None:
+        event.wait(10)
+
+
+def test_what_waits_is_shown() -> None:
+    with troupe.System() as system:
+        gpu = system.device(backend="cpu", fault_injection=True)
+        sent = [gpu.fault.inject(what="spin", duration_ns=n) for n in (500_000_000, 1000, 1000)]
+        end = time.monotonic() + 5
+        while not (lanes := gpu.snapshot().lanes) and time.monotonic() < end:
+            time.sleep(0.001)
+        assert [(one.requests, one.oldest) for one in lanes] == [(3, "fault.inject")]
+        troupe.gather(*sent)
+
+        event = threading.Event()
+        actor = system.spawn(Busy, name="busy")
+        asked = [actor.ask(Busy.wait_for, event) for _ in range(3)]
+        while len(system.snapshot().longest_mailboxes) == 0 and time.monotonic() < end:
+            time.sleep(0.001)
+        (longest,) = system.snapshot().longest_mailboxes
+        assert longest.path.endswith("busy")
+        assert 1 <= longest.messages <= 3
+        event.set()
+        troupe.gather(*asked)

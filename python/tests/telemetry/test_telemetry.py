@@ -114,6 +114,11 @@ def check_page(system, gpu, shown, browser):
     rate = "return parseFloat(document.querySelector('.rate b').textContent) > 0"
     assert within(10, lambda: browser.run(rate))
 
+    # Waiting requests are shown with the one that runs.
+    slow = gpu.fault.inject(what="spin", duration_ns=1_500_000_000)
+    assert within(5, lambda: "1 requests, fault.inject first" in browser.text(".lanes"))
+    slow.result()
+
     # A kill is seen within a second.
     generation = gpu.health.generation
     os.kill(gpu.worker_pid, signal.SIGKILL)

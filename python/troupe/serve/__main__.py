@@ -83,7 +83,7 @@ def _server(service: Any) -> Any:
         access_log=False,
         server_header=False,
         limit_concurrency=limits.connections,
-        timeout_keep_alive=limits.idle,
+        timeout_keep_alive=int(limits.idle),
         timeout_graceful_shutdown=1,
     )
     return uvicorn.Server(config)

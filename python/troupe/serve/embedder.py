@@ -64,13 +64,14 @@ class Embedder(Served):
         if not np.isfinite(y).all():
             raise ValueError(f"{self.name}: the weights give numbers that are not finite")
 
-    def start(self, deadline: float | None) -> None:
+    def start(self, deadline: float | None, shares: dict[str, float]) -> None:
         self.batcher = Batcher(
             self._run,
             name=self.name,
             cost=_MOST_COST,
             deadline=deadline,
             queue_time=deadline or MOST_WAIT,
+            weights=shares,
             finite=True,
         )
         self.batcher.learn(*self.first_guess)

@@ -8,9 +8,12 @@ import hmac
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from fastapi import Request
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from .errors import Problem
+import troupe
+
+from .errors import Problem, problem_of
 
 if TYPE_CHECKING:
     from .service import Service
@@ -22,6 +25,9 @@ _OPEN = frozenset(
 )
 
 
+_KEY = r"([A-Za-z0-9_.-]{1,64})\s+([0-9a-f]{64})(?:\s+(\d{1,6}(?:\.\d{1,6})?))?"
+
+
 class Limits(NamedTuple):
     """Of a request, and of all together."""
 
@@ -31,21 +37,25 @@ class Limits(NamedTuple):
     head: int = 16 << 10
     connections: int = 1024
     seconds: float = 10.0  # for the head, and then for the body
-    idle: int = 60
+    idle: float = 60.0  # a connection that sends nothing
 
 
 class Keys:
-    """Keys of a file, as hashes: a line is a tenant's name and the SHA-256 of its key in hex."""
+    """Keys of a file, as hashes: a line is a tenant's name, the SHA-256 of its key in hex, and its
+    share of the device, if that is not 1."""
 
     def __init__(self, text: str) -> None:
         self._tenants: list[tuple[bytes, str]] = []
+        self.shares: dict[str, float] = {}
         for number, line in enumerate(text.splitlines(), 1):
             if not line.strip() or line.startswith("#"):
                 continue
-            found = re.fullmatch(r"([\w.-]{1,64})\s+([0-9a-f]{64})", line.strip())
-            if found is None:
-                raise ValueError(f"line {number} is no tenant and SHA-256 of a key")
+            found = re.fullmatch(_KEY, line.strip())
+            if found is None or found[3] and not float(found[3]):
+                raise ValueError(f"line {number} is no tenant, SHA-256 of a key and share")
             self._tenants.append((bytes.fromhex(found[2]), found[1]))
+            if found[3]:
+                self.shares[found[1]] = float(found[3])
         if not self._tenants:
             raise ValueError("it has no keys")
 
@@ -80,7 +90,12 @@ class Gate:
             answer.headers["connection"] = "close"
             await answer(scope, receive, send)
         else:
-            await self._run(scope, body, receive, send)
+            try:
+                self._check(scope)
+            except Problem as why:
+                await why.response(scope["path"])(scope, receive, send)
+            else:
+                await self._run(scope, body, receive, send)
         finally:
             self.bytes -= held[0]
 
@@ -133,6 +148,17 @@ class Gate:
             raise Problem(408, f"the body took more than {self.limits.seconds:g} s") from None
         return b"".join(parts)
 
+    def _check(self, scope: Any) -> None:
+        """Under overload most requests are refused: before anything is made of their bodies."""
+        model = self.service.asked_by(scope["path"])
+        if model is None:
+            return
+        terms = self.service.terms(Request(scope))
+        try:
+            model.batcher.check(**terms._asdict())
+        except troupe.Failure as why:
+            raise problem_of(why) from None
+
     async def _run(self, scope: Any, body: bytes, receive: Any, send: Any) -> None:
         """Runs the route, and cancels it when its client is gone: its items leave the queue."""
         given, answered = False, False
@@ -184,14 +210,16 @@ def protocol(limits: Limits) -> type[HttpToolsProtocol]:
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
-            self._late = self.loop.call_later(limits.seconds, transport.close)
+            self._late = self.loop.call_later(limits.idle, transport.close)
 
         def connection_lost(self, exc: Exception | None) -> None:
             self._in_time()
             super().connection_lost(exc)
 
         def data_received(self, data: bytes) -> None:
-            if self._late is None and (self.cycle is None or self.cycle.response_complete):
+            idle = self.cycle is None or self.cycle.response_complete
+            if idle and self._head == 0:  # a head begins
+                self._in_time()
                 self._late = self.loop.call_later(limits.seconds, self.transport.close)
             super().data_received(data)
             if self._late is None:

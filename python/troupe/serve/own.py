@@ -75,12 +75,13 @@ class OwnModel(Served):
         library, _, name = what.operation.partition(".")
         self.ask = getattr(getattr(gpu, library), name)
 
-    def start(self, deadline: float | None) -> None:
+    def start(self, deadline: float | None, shares: dict[str, float]) -> None:
         self.batcher = Batcher(
             self._run,
             name=self.name,
             deadline=deadline,
             queue_time=deadline or MOST_WAIT,
+            weights=shares,
             fingerprint=_bytes,
             **self.what.batch._asdict(),
         )

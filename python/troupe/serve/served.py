@@ -44,7 +44,7 @@ class Served:
         self.version = "1"
         self.users = 0
 
-    def start(self, deadline: float | None) -> None:
+    def start(self, deadline: float | None, shares: dict[str, float]) -> None:
         """Makes the queue, in the event loop that will use it."""
         raise NotImplementedError
 

@@ -43,6 +43,7 @@ class Service:
         self.began = int(time.time())
         self.state: Literal["loading", "ready", "draining", "failed"] = "loading"
         self.running = 0
+        self.shares = keys.shares if keys is not None else {}
         self._changes = asyncio.Lock()
         self.models: dict[str, Served] = {}
         self.own = own.read(files)
@@ -64,7 +65,7 @@ class Service:
         """Loads all models; raises the first failure."""
         try:
             for one in await asyncio.to_thread(self._load):
-                one.start(self.deadline)
+                one.start(self.deadline, self.shares)
                 self.models[one.name] = one
         except BaseException:
             self.state = "failed"
@@ -97,7 +98,7 @@ class Service:
             if source.name in self.models:
                 raise ValueError(f"{source.name} is served already: swap it")
             new = await asyncio.to_thread(self._embedder, source)
-            new.start(self.deadline)
+            new.start(self.deadline, self.shares)
             self.models[source.name] = new
 
     async def swap(self, source: Checkpoint) -> str:
@@ -111,7 +112,7 @@ class Service:
             if (new.inputs, new.outputs) != (old.inputs, old.outputs):
                 raise ValueError(f"{source.name}: it takes or gives other tensors than the old one")
             new.version = str(int(old.version) + 1)
-            new.start(self.deadline)
+            new.start(self.deadline, self.shares)
             self.models[source.name] = new
             await old.end(self.drain)
             return new.version
@@ -149,6 +150,14 @@ class Service:
         if not isinstance(model, Embedder):
             raise Problem(400, f"{name} gives no vectors of texts", param="model")
         return model
+
+    def asked_by(self, path: str) -> Served | None:
+        """The model that a POST to this path asks, if the path alone says so."""
+        if path.startswith("/models/"):
+            return self.models.get(path.removeprefix("/models/"))
+        if path in ("/v1/embeddings", "/embed") and len(self.models) == len(self.own) + 1:
+            return self.embedder()
+        return None
 
     def terms(self, request: Request, priority: Any = None, timeout: Any = None) -> Terms:
         """priority and timeout are those of the KServe protocol: 0 is the default, microseconds."""

@@ -11,6 +11,14 @@ again in pieces: only the item that is the reason fails. The guide to serving sa
 """
 
 from .batcher import Batcher
+from .cascade import Cascade, Staged
 from .items import Batch, Refused
+from .packing import Packed, pack
+from .replicas import Replicas
+from .sequences import Sequences
+from .swap import Swap, Versioned
 
-__all__ = ["Batch", "Batcher", "Refused"]
+__all__ = [
+    "Batch", "Batcher", "Cascade", "Packed", "Refused", "Replicas", "Sequences", "Staged", "Swap",
+    "Versioned", "pack",
+]  # fmt: skip

@@ -58,6 +58,18 @@ std::vector<std::uint16_t> lane_walk::in_flight() const {
   return slots;
 }
 
+std::vector<lane_telemetry> lane_walk::busy_lanes() const {
+  std::vector<lane_telemetry> all;
+  for (std::uint32_t busy = busy_lanes_; busy != 0; busy &= busy - 1) {
+    const int number = std::countr_zero(busy);
+    const lane& l = lanes_[static_cast<std::size_t>(number)];
+    all.push_back({.lane = number,
+                   .requests = l.count,
+                   .oldest = records_[slot_at(l, l.first + 1)].type->name});
+  }
+  return all;
+}
+
 void lane_walk::attach(wire::worker_header* segment, std::uint64_t worker,
                        const std::vector<std::uint16_t>& replay) {
   segment_ = segment;

@@ -6,6 +6,8 @@
 #include "device/mailbox/record.hpp"
 #include "wire/layout.hpp"
 
+#include <troupe/telemetry/snapshot.hpp>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -43,6 +45,8 @@ class lane_walk {
   [[nodiscard]] std::uint64_t next_ticket() const noexcept { return cursor_; }
   [[nodiscard]] std::uint64_t in_flight_count() const noexcept { return in_flight_count_; }
   [[nodiscard]] std::vector<std::uint16_t> in_flight() const;
+  /// The lanes with requests in flight.
+  [[nodiscard]] std::vector<lane_telemetry> busy_lanes() const;
   /// The slot of one is free.
   void forget_one() noexcept { --in_flight_count_; }
 

@@ -104,6 +104,9 @@ class reactor final : public completion_driver {
   [[nodiscard]] std::uint64_t in_flight_count(const role&) const noexcept {
     return walk_.in_flight_count();
   }
+  [[nodiscard]] std::vector<lane_telemetry> busy_lanes(const role&) const {
+    return walk_.busy_lanes();
+  }
   [[nodiscard]] std::uint64_t walked_ticket(const role&) const noexcept {
     return walk_.next_ticket();
   }

@@ -142,6 +142,9 @@ class local_device final : public device_endpoint, public peer_memory {
   bool drain(std::chrono::nanoseconds timeout) override;
   void stop(error reason) override { supervisor_->stop(std::move(reason)); }
   [[nodiscard]] result<void> restart() override { return supervisor_->restart(); }
+  [[nodiscard]] future<void> renew(const renew_options& how) override {
+    return supervisor_->renew(how, [this] { return send_rest(); });
+  }
 
   [[nodiscard]] const device_config& config() const noexcept { return config_; }
 
@@ -202,6 +205,7 @@ class local_device final : public device_endpoint, public peer_memory {
   void abandon_slot(std::uint16_t slot) noexcept;
   void cancel_on_stop(sent_request sent, const std::stop_token& stop);
   [[nodiscard]] bool cancel_at_once(sent_request one);
+  [[nodiscard]] result<renewal::rest> send_rest();
 
   /// Waits until `take` has taken a slot, or heap space for a long request.
   [[nodiscard]] result<void> await_capacity(deadline until, if_full full,

@@ -58,6 +58,7 @@ device_telemetry local_device::telemetry() const {
   if (const auto& source = device_memory_->source()) {
     if (gpu_sensors read; source->read_sensors(read)) now.sensors = std::move(read);
   }
+  now.lanes = supervisor_->busy_lanes();
   now.last_turn = supervisor_->ask_for_turn();
   return now;
 }

@@ -7,6 +7,8 @@
 #include "request/description/text.hpp"
 #include "wire/codec.hpp"
 
+#include <troupe/lane/rest.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -312,6 +314,25 @@ device_endpoint::sent_request local_device::publish(prepared_request&& made, com
   if (supervisor_->gone()) [[unlikely]]
     insist_on([&] { supervisor_->fail_latecomers(); });
   return sent;
+}
+
+// In a lane of its own. It is closed until it is marked to run alone.
+result<renewal::rest> local_device::send_rest() {
+  auto memory = allocate(memory_space::host, sizeof(std::uint32_t));
+  if (!memory) return std::move(memory).error();
+  const auto until = any_tensor::owned(*std::move(memory), dtype::u32, {1});
+  *until.data<std::uint32_t>() = 0;
+  const auto lane = take_mapping_lane();
+  if (!lane) return error{.code = errc::mailbox_full, .message = "renew: no lane is free"};
+  const lane::rest request{.until = until};
+  auto sent = send(request_type_of<lane::rest>(), &request,
+                   {.run_limit = std::chrono::nanoseconds::max(), .quarantine = false},
+                   [this, lane](const std::byte*, const error*) { leave_mapping_lane(*lane); },
+                   {.lane = *lane, .full = if_full::refuse, .as = sent_as::closed});
+  if (!sent) return std::move(sent).error();
+  requests_->header(sent->slot).alone.store(1, std::memory_order_relaxed);
+  open(sent->slot);
+  return renewal::rest{.slot = sent->slot, .ticket = sent->ticket, .until = until};
 }
 
 void local_device::cancel_on_stop(sent_request sent, const std::stop_token& stop) {

@@ -192,6 +192,7 @@ class incarnation {
   incarnation(worker_plan plan, std::uint64_t number) : plan_(std::move(plan)), number_(number) {}
 
   void is_ready() noexcept { stage_ = stage::ready; }
+  void note_warm() noexcept { warm_ = true; }
   void note_ping() noexcept { ++pings_sent_; }
   void note_pong() noexcept { pongs_ = pings_sent_; }
 

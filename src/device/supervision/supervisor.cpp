@@ -45,7 +45,8 @@ supervisor::supervisor(parts p)
       settlement_(parts_.requests, parts_.completions, cause_, *parts_.environment),
       report_(parts_.journal),
       succession_(plan_for(parts_, memory_), parts_.requests, parts_.completions,
-                  *parts_.environment) {
+                  *parts_.environment),
+      renewal_(parts_.requests, parts_.completions) {
   if (!parts_.device_memory.on_device()) return;
   parts_.device_memory.on_slab([this](const slab_place& slab, bool added) {
     change_memory(added ? wire::control::map : wire::control::unmap,

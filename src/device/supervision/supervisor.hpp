@@ -9,6 +9,7 @@
 #include "device/supervision/loss/loss_report.hpp"
 #include "device/supervision/loss/recovery.hpp"
 #include "device/supervision/loss/settlement.hpp"
+#include "device/supervision/renewal.hpp"
 #include "device/supervision/request_watch.hpp"
 #include "device/supervision/supervisor_environment.hpp"
 #include "device/supervision/worker_memory.hpp"
@@ -39,7 +40,8 @@ namespace troupe {
 ///  - `settlement` decides about each request of a lost worker, with `fault_attribution`
 ///    if several may have caused a fault, and `loss_report` writes the journal;
 ///  - `worker_succession` owns the next worker, and limits how many there may be;
-///  - `worker_memory` tells workers which memory there is.
+///  - `worker_memory` tells workers which memory there is;
+///  - `renewal` drains the worker, if the program wants another one.
 ///
 /// One thread, the device thread, does all of this, or a test that calls its turns. Other threads
 /// reach it by `execute` (a queue under a mutex, and an eventfd), by the checks that senders
@@ -84,6 +86,8 @@ class supervisor final {
   /// Makes a stopped device serve again, with the same memory and a fresh budget. Does nothing to a
   /// running one. \errors `device_stopped` after `end`; `device_condemned`
   [[nodiscard]] result<void> restart();
+  /// See `device::renew`; `send` sends a `lane.rest`, on the device thread.
+  [[nodiscard]] future<void> renew(const renew_options& how, renewal::rest_sender send);
   /// True for the device's own threads, as in a continuation, and for a thread with the reactor's
   /// role, as when an answer destroys the last handle: the device thread waits for that role.
   [[nodiscard]] bool must_not_wait() const noexcept;
@@ -137,9 +141,12 @@ class supervisor final {
   }
   /// When the device thread last had a turn. Wakes it, so that a later call shows whether it turns.
   [[nodiscard]] clock::time_point ask_for_turn() noexcept {
+    lanes_wanted_.store(true, std::memory_order_relaxed);
     wake();
     return clock::time_point(clock::duration(last_turn_.load(std::memory_order_relaxed)));
   }
+  /// Its lanes in use at the last turn that was asked for.
+  [[nodiscard]] std::vector<lane_telemetry> busy_lanes() const;
   [[nodiscard]] std::uint64_t replayed() const noexcept { return settlement_.replayed(); }
 
   /// Calls `watcher` soon and with each new generation, as a continuation; with no value whenever
@@ -233,6 +240,7 @@ class supervisor final {
   void outlast(Step&& step);
   void run_commands();
   void drive();
+  void note_busy_lanes();
   void hand_over_continuations();
   void sleep();
   void handle(worker_events of_active, worker_events of_next, bool lost_has_ended);
@@ -242,6 +250,13 @@ class supervisor final {
   void check_requests(clock::time_point now);
   void ask_watches(clock::time_point now);
   void end_unresponsive(clock::time_point now);
+
+  // Why the next worker serves, and since when requests wait for it.
+  enum class cause : std::uint8_t { start, loss, renewal };
+  void await_next(cause why, clock::time_point since) noexcept {
+    next_serves_for_ = why;
+    waiting_since_ = since;
+  }
 
   // Workers start, and are lost: supervisor_workers.cpp.
   void start_next();
@@ -260,6 +275,12 @@ class supervisor final {
   void note_unexplained(std::optional<error> fault);
   [[nodiscard]] std::optional<sign_of_loss> violation_sign(const role& held);
   void on_alarm(std::uint64_t fault);
+
+  // A worker is replaced that was not lost: supervisor_renewal.cpp.
+  void accept_renewal(std::shared_ptr<promise<void>> answer, const renew_options& how,
+                      renewal::rest_sender send);
+  void look_after_renewal(clock::time_point now);
+  void replace_drained();
 
   // The device ends, and is restarted: supervisor_end.cpp.
   void give_up(error why, bool by_request = false);
@@ -281,9 +302,10 @@ class supervisor final {
   std::atomic<pid_t> pid_{-1};
   // Relaxed: nothing goes with these.
   std::atomic<bool> is_let_go_{false};
+  std::atomic<bool> lanes_wanted_{false};
   std::atomic<clock::rep> last_turn_{clock::now().time_since_epoch().count()};
 
-  mutable std::mutex mutex_;  // guards the next nine
+  mutable std::mutex mutex_;  // guards the next eleven
   std::vector<unique_function<void()>> commands_;
   bool ended_ = false;
   bool has_run_ = false;              // the device thread has run, and only
@@ -296,6 +318,8 @@ class supervisor final {
   };
   std::optional<unanswered_recovery> recovery_;  // until a worker has answered since the last loss
   std::optional<error> stop_reason_;
+  std::vector<lane_telemetry> busy_lanes_;
+  clock::time_point busy_lanes_at_{};
   std::vector<worker::missing_library> missing_;  // libraries that the worker in service lacks
 
   // Owned by the device thread. The parameters of workers outlive the workers.
@@ -306,9 +330,10 @@ class supervisor final {
   settlement settlement_;  // owns a lost worker until it is reaped
   loss_report report_;
   worker_succession succession_;
+  renewal renewal_;
   std::unique_ptr<incarnation> active_;
-  clock::time_point lost_at_ = clock::time_point::min();
-  bool starts_anew_ = true;            // the next worker replaces none that was lost
+  cause next_serves_for_ = cause::start;
+  clock::time_point waiting_since_ = clock::time_point::min();
   std::uint64_t answered_before_ = 0;  // the worker in service
   std::vector<unique_function<bool()>> looks_;
   std::vector<std::weak_ptr<request_watch>> request_watches_;

@@ -62,6 +62,7 @@ void supervisor::end_service(const error& reason, bool by_request) {
   }
   if (parts_.backend.source) parts_.backend.source->on_fault({});
   looks_.clear();
+  renewal_.end(reason);
   cause_.leave_open();
   memory_.fail_protects(reason);
   active_.reset();
@@ -83,7 +84,7 @@ void supervisor::serve_again() {
     stop_reason_.reset();
   }
   is_let_go_.store(false, std::memory_order_relaxed);
-  starts_anew_ = true;
+  next_serves_for_ = cause::start;
   succession_.begin_anew(current_time());
   note_event({.what = device_event::kind::restarted});
   handle_faults();

@@ -36,6 +36,7 @@ void supervisor::run() {
   start_next();
   while (!ending_) {
     outlast([this] { drive(); });
+    outlast([this] { note_busy_lanes(); });
     outlast([this] { sleep(); });
     run_commands();
     outlast([this] { tick(); });
@@ -106,6 +107,21 @@ void supervisor::drive() {
   }
 }
 
+void supervisor::note_busy_lanes() {
+  if (!lanes_wanted_.load(std::memory_order_relaxed)) return;
+  lanes_wanted_.store(false, std::memory_order_relaxed);
+  auto now = parts_.completions.busy_lanes(role(parts_.completions));
+  const std::lock_guard lock(mutex_);
+  busy_lanes_ = std::move(now);
+  busy_lanes_at_ = clock::now();
+}
+
+std::vector<lane_telemetry> supervisor::busy_lanes() const {
+  const std::lock_guard lock(mutex_);
+  if (clock::now() - busy_lanes_at_ > 2s) return {};
+  return busy_lanes_;
+}
+
 void supervisor::run_soon(detail::continuation_queue continuations) {
   if (program_) {
     program_->run_soon(std::move(continuations));
@@ -126,8 +142,9 @@ supervisor::clock::time_point supervisor::next_turn() const {
   if (gone()) return clock::time_point::max();  // commands wake the thread themselves
   const clock::time_point now = current_time();
   const worker_pair all = workers();
-  clock::time_point until = std::min(
-      {watch_.next_look(now), succession_.next_turn(all.active != nullptr), report_.is_due()});
+  clock::time_point until =
+      std::min({watch_.next_look(now), succession_.next_turn(all.active != nullptr),
+                renewal_.next_look(), report_.is_due()});
   if (!looks_.empty()) {
     // The longer it has taken, the less a little more matters.
     until = std::min(until, now + std::clamp<clock::duration>((now - looking_since_) / 8,
@@ -277,6 +294,7 @@ void supervisor::tick() {
   end_unresponsive(now);
   if (succession_.start_is_due(now)) start_next();
   if (!active_ && succession_.may_serve(now)) activate_next();
+  if (active_ && renewal_.is_wanted()) look_after_renewal(now);
   finish_protects();
   if (watch_.is_due(now)) check_requests(now);
   if (parts_.completions.totals().answered.load(std::memory_order_relaxed) != answered_before_) {

@@ -25,7 +25,8 @@ void supervisor::next_failed(error why) {
   if (!succession_.note_failed(why.code, active_ != nullptr)) return give_up(std::move(why));
   note_event({.what = device_event::kind::start_failed,
               .wait = succession_.time_to_start(current_time()),
-              .why = std::move(why)});
+              .why = why});
+  if (active_ && !succession_.is_start_planned()) renewal_.fail(why);
 }
 
 void supervisor::activate_next() {
@@ -51,8 +52,8 @@ void supervisor::activate_next() {
     health_.standby_ready = false;
     health_.standby_pid.reset();
     missing_ = succession_.next()->missing();
-    if (!first_time) ++health_.restarts;
-    if (!starts_anew_) health_.last_failover = now - lost_at_;
+    if (!first_time && next_serves_for_ != cause::renewal) ++health_.restarts;
+    if (next_serves_for_ == cause::loss) health_.last_failover = now - waiting_since_;
   }
   active_ = succession_.take_next();
   completions.attach(held, active_->segment(), active_->number(), replay);
@@ -70,13 +71,14 @@ void supervisor::activate_next() {
   active_->serves(generation());
 
   publish(device_state::ready);
+  renewal_.note_service(active_->number());
   if (!parts_.config.standby || !active_->is_process()) return;
   if (settlement_.worker() == nullptr) return start_next();
   succession_.start_after_reaping(now);
 }
 
 void supervisor::lose_active(sign_of_loss sign) {
-  lost_at_ = sign.at;
+  await_next(cause::loss, sign.at);
   sign.why.device = parts_.ordinal;
   sign.why.generation = generation();
   if (!active_->is_process()) return condemn(std::move(sign.why));
@@ -89,8 +91,8 @@ void supervisor::lose_active(sign_of_loss sign) {
   pid_.store(-1, std::memory_order_release);
   state_.store(device_state::recovering, std::memory_order_release);
   if (settlement_.worker() != nullptr) reap_lost();
-  // Answer the requests completed since: it matters whether any was answered since the last loss.
-  parts_.completions.poll(role(parts_.completions));
+  // It matters whether any request was answered since the last loss.
+  renewal_.poll_and_withdraw(active_->segment());
   // If only one process may use the device, the next one starts after the last one has gone. If
   // this may be the device's end, the culprit must be known first.
   const bool may_be_the_end = !is_explained(sign.what, {}) && succession_.is_spent(sign.at);
@@ -199,7 +201,7 @@ void supervisor::note_event(device_event e) {
 void supervisor::await_answer(const role&, std::span<const std::uint16_t> replay) {
   constexpr std::size_t first_ones = 64;
   answered_before_ = parts_.completions.totals().answered.load(std::memory_order_relaxed);
-  if (starts_anew_) return;
+  if (next_serves_for_ != cause::loss) return;
   for (const std::uint16_t slot : replay.first(std::min(replay.size(), first_ones))) {
     record& r = parts_.completions.at(slot);
     if (r.answered()) continue;
@@ -215,18 +217,14 @@ void supervisor::await_answer(const role&, std::span<const std::uint16_t> replay
 
 // With the role, so no answer can come before.
 void supervisor::note_service(clock::time_point now, bool answers_are_due) {
-  device_event ready{.what = device_event::kind::recovered, .pid = worker_pid()};
-  if (std::exchange(starts_anew_, false)) {
-    ready.what = device_event::kind::started;
-  } else {
-    ready.took = now - lost_at_;
-  }
-  if (ready.what == device_event::kind::started || !answers_are_due) {
-    return note_event(std::move(ready));
-  }
+  using kind = device_event::kind;
+  device_event ready{.what = kind::recovered, .pid = worker_pid(), .took = now - waiting_since_};
+  if (next_serves_for_ == cause::start) ready.what = kind::started, ready.took = {};
+  if (next_serves_for_ == cause::renewal) ready.what = kind::renewed;
+  if (ready.what != kind::recovered || !answers_are_due) return note_event(std::move(ready));
   ready.generation = generation();
   const std::lock_guard lock(mutex_);
-  recovery_ = {std::move(ready), lost_at_};
+  recovery_ = {std::move(ready), waiting_since_};
 }
 
 // With the role, on any thread, before the answer is given.

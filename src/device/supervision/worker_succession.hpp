@@ -43,6 +43,13 @@ class worker_succession {
   [[nodiscard]] std::optional<error> start(const incarnation* active, const incarnation* lost,
                                            const std::vector<frozen_range>& frozen);
   [[nodiscard]] bool start_is_due(clock::time_point now) const noexcept;
+  [[nodiscard]] bool is_start_planned() const noexcept {
+    return next_start_ != clock::time_point::min();
+  }
+  /// Numbers of workers grow.
+  [[nodiscard]] std::uint64_t last_number() const noexcept { return last_number_; }
+  /// Ends the next worker: a fresh one is wanted.
+  void discard_next() noexcept { next_.reset(); }
   /// The reason why it is of no use, if it has not become ready in time.
   [[nodiscard]] std::optional<error> overdue(clock::time_point now) const;
   /// The next worker, or its start, has failed. \returns false if there must be no other, although

@@ -218,7 +218,7 @@ std::optional<sign_of_loss> worker_watch::check_alarm(worker_pair workers,
   return sign_of_loss{
       .what = {.culprit_ticket = culprit, .culprit_known = culprit.has_value(), .of_device = true},
       .why = {.code = errc::device_fault,
-              .message = "the device reported a fault (Xid) while the worker, which alone "
+              .message = "xid: the device reported a fault while the worker, which alone "
                          "uses it, made no progress"},
       .at = sign};
 }

@@ -135,10 +135,10 @@ function card_of(name) {
   const per_second = make("b"), unit = make("span", "quiet", "requests/s"), canvas = make("canvas");
   canvas.setAttribute("aria-hidden", "true");
   rates.append(per_second, unit, canvas);
-  const facts = make("dl"), bar = make("div", "bar"), memory = make("p", "quiet");
-  card.append(head, rates, facts, bar, memory);
+  const facts = make("dl"), lanes = make("ul", "lanes"), bar = make("div", "bar"), memory = make("p", "quiet");
+  card.append(head, rates, facts, lanes, bar, memory);
   if (cards.size === 0) $("devices").replaceChildren();
-  cards.set(name, { card, title, what, state, per_second, canvas, facts, bar, memory });
+  cards.set(name, { card, title, what, state, per_second, canvas, facts, lanes, bar, memory });
   $("devices").append(card);
   return cards.get(name);
 }
@@ -168,6 +168,14 @@ function fill_device(name, d, verdict) {
     const one = make("div");
     one.append(make("dt", "", what), make("dd", is_bad ? "bad" : "", value));
     return one;
+  }));
+  const deepest = Math.max(1, ...d.lanes.map(([, n]) => n));
+  c.lanes.replaceChildren(...d.lanes.map(([lane, n, oldest]) => {
+    const line = make("li"), depth = make("div", "bar"), part = make("i", "queue");
+    part.style.width = `${(100 * n) / deepest}%`;
+    depth.append(part);
+    line.append(make("span", "quiet", `lane ${lane}`), depth, make("span", "", `${count(n)} requests, ${oldest} first`));
+    return line;
   }));
   const parts = [["tainted", d.tainted], ["frozen", d.frozen], ["used", Math.max(0, d.used - d.frozen - d.tainted)]];
   c.bar.replaceChildren(...parts.map(([what, n]) => {
@@ -216,6 +224,11 @@ function fill_operations() {
   }));
   $("untimed").hidden = is_timed || all.length === 0;
   $("legend").hidden = !is_timed;
+}
+
+function fill_actors(mailboxes) {
+  $("actors-section").hidden = mailboxes.length === 0;
+  $("actors").replaceChildren(...mailboxes.map(([path, messages]) => make("li", "", `${path}: ${count(messages)}`)));
 }
 
 function fill_quarantine(devices) {
@@ -305,6 +318,7 @@ function fill() {
     $("program").textContent = `${program.version} · ${program.actors} actors` +
       (program.messages ? ` · ${count(program.messages)} messages wait` : "") +
       (program.dead_letters ? ` · ${count(program.dead_letters)} dead letters` : "");
+    fill_actors(program.mailboxes);
   }
   $("status").textContent = health.ready ? "ready" : health.live ? "not ready" : "restart it";
   $("status").className = `pill ${health.ready ? (told.length ? "warn" : "good") : "bad"}`;

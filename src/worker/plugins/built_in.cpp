@@ -9,6 +9,7 @@
 #include <troupe/lane/launch.hpp>
 #include <troupe/lane/mapping.hpp>
 #include <troupe/lane/marker.hpp>
+#include <troupe/lane/rest.hpp>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -56,6 +57,15 @@ result<void> mapped(const void* request) {
   if (how != lane::mapping::withdrawn) return {};
   return error{.code = errc::cancelled,
                .message = "the mapping was withdrawn before the program got it"};
+}
+
+// The worker is idle, and is about to end: nothing waits for this thread to notice the flag.
+result<void> rest(const lane::rest& r, lane_context&) {
+  constexpr auto between_looks = std::chrono::microseconds(200);
+  const std::atomic_ref until(*r.until.data<std::uint32_t>());
+  while (until.load(std::memory_order_acquire) == 0)
+    std::this_thread::sleep_for(between_looks);
+  return {};
 }
 
 result<void> launch_nothing(const lane::launch&, lane_context&) { return {}; }
@@ -119,6 +129,7 @@ result<void> run_spin_until(const fault::spin_until& r, lane_context&) {
 void add_built_in(operation_table& operations, bool fault_injection) {
   operations.add(&mark, effort::by_size);
   operations.add(&launch_nothing, effort::by_size);
+  operations.add(&rest, effort::blocks_host);
   operations.insert(
       {.type = &request_type_of<lane::mapping>(),
        .run = [](void*, const void* r, lane_context&, std::byte*) { return mapped(r); },

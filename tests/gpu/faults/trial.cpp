@@ -5,7 +5,6 @@
 
 #include <troupe/graph.hpp>
 #include <troupe/memory/fill.hpp>
-#include <troupe/telemetry/snapshot.hpp>
 
 #include <fmt/format.h>
 
@@ -27,11 +26,11 @@ void miss(trial_report& report, std::string why) {
   if (report.miss.empty()) report.miss = std::move(why);
 }
 
-std::uint64_t losses_of(const device_telemetry& d) {
-  std::uint64_t all = 0;
-  for (const fault_count& one : d.faults)
-    all += one.count;
-  return all;
+std::uint64_t count_in(const std::vector<fault_count>& all, const fault_count& like) {
+  const auto there = std::ranges::find_if(all, [&](const fault_count& one) {
+    return one.kind == like.kind && one.library == like.library;
+  });
+  return there == all.end() ? 0 : there->count;
 }
 
 bool has_recovered_since(const device& gpu, std::uint64_t event) {
@@ -56,7 +55,7 @@ std::string trial_report::json(std::string_view backend) const {
   line.add("lost", load.lost + probes.lost).add("duplicated", load.duplicated);
   line.add("wrong", load.wrong + probes.wrong);
   line.add("unexpected", load.unexpected + probes.failed).add("intact", intact);
-  line.add("tainted", tainted).add("new_workers", new_workers);
+  line.add("tainted", tainted).add("new_workers", new_workers).add("fault", fault);
   line.add("card_growth_bytes", card_growth_bytes).add("neighbour_ms", neighbour_ms);
   return line.text();
 }
@@ -128,7 +127,7 @@ trial_report trials::run(int number) {
   unexplained_ = gpu.health().unexplained_faults;
   const device_telemetry before = gpu.snapshot();
   last_event_ = before.last_event;
-  losses_ = losses_of(before);
+  faults_ = before.faults;
   output_ = {};
   std::mt19937_64 random(seed_ * 1'000'003 + static_cast<std::uint64_t>(number));
   if (case_.busy) {
@@ -356,11 +355,18 @@ void trials::check_events(trial_report& report) {
     }
     has_culprit |= e.why->request.starts_with(culprit_of(case_));
   }
-  const std::uint64_t counted = losses_of(gpu.snapshot()) - losses_;
+  std::uint64_t counted = 0;
+  for (const fault_count& one : gpu.snapshot().faults) {
+    const std::uint64_t more = one.count - count_in(faults_, one);
+    counted += more;
+    if (more > 0) report.fault = one.kind;
+  }
   if (losses != report.new_workers || counted != losses) {
     miss(report, fmt::format("{} workers were lost; there are {} events, and {} were counted",
                              report.new_workers, losses, counted));
   }
+  // Elsewhere it depends on the driver's error.
+  if (name_of(backend_) == "cpu" && report.fault == "other") miss(report, "a loss of no kind");
   if (one_lane_ && report.named.value_or(false) && case_.ends_worker && !has_culprit)
     miss(report, "no event names the culprit");
 }

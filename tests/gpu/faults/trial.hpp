@@ -6,10 +6,13 @@
 #include "prober.hpp"
 #include "subject.hpp"
 
+#include <troupe/telemetry/snapshot.hpp>
+
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace troupe::gpu_test {
 
@@ -31,6 +34,7 @@ struct trial_report {
   bool intact = false;            ///< the frozen tensor and the untouched one
   std::optional<bool> tainted{};  ///< what the injected request was to write, as promised
   std::uint64_t new_workers = 0;
+  std::string fault{};  ///< the kind that the telemetry counts it as; the last of several
   std::optional<std::int64_t> card_growth_bytes{};  ///< against before the first fault
   std::optional<double> neighbour_ms{};             ///< the longest that one of its requests took
   std::string miss{};  ///< the first promise that was broken; empty when none was
@@ -91,10 +95,10 @@ class trials {
 
   // The current trial's.
   bool one_lane_ = false;
-  std::uint64_t generation_ = 0;   // before the fault
-  std::uint64_t unexplained_ = 0;  // likewise
-  std::uint64_t last_event_ = 0;   // likewise
-  std::uint64_t losses_ = 0;       // likewise, as the telemetry counts them
+  std::uint64_t generation_ = 0;     // before the fault
+  std::uint64_t unexplained_ = 0;    // likewise
+  std::uint64_t last_event_ = 0;     // likewise
+  std::vector<fault_count> faults_;  // likewise
   std::uint64_t workers_expected_ = 0;
   std::uint64_t workers_allowed_ = 0;
   clock::time_point struck_;

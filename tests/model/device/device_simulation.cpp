@@ -4,6 +4,8 @@
 #include "memory/memory_pool.hpp"
 #include "wire/reply.hpp"
 
+#include <troupe/lane/rest.hpp>
+
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -17,6 +19,7 @@ const operation_table& operations() {
   static const operation_table table = [] {
     operation_table one;
     one.insert({.type = &request_type_of<use>()});
+    one.insert({.type = &request_type_of<lane::rest>()});
     return one;
   }();
   return table;
@@ -172,7 +175,7 @@ void simulated_worker::finish(lane_state& lane, worker::job& j, errc code, bool 
   if (code != errc{}) {
     wire::write_failure(reply, j.ticket, {.code = code, .message = "in the simulation"});
     if (!had_begun) reply.code |= wire::not_begun;
-  } else {
+  } else if (j.op->type->has_reply()) {
     const auto* request = static_cast<const use*>(j.what().request.get());
     const std::int64_t answer = request->number * 10;
     reply = wire::reply_slot{};
@@ -185,6 +188,12 @@ void simulated_worker::finish(lane_state& lane, worker::job& j, errc code, bool 
   j.release_request();
   completed_[static_cast<std::size_t>(&lane - lanes_.data())].store(j.place);
   mark.completed.store(j.place);
+}
+
+bool simulated_worker::flag_is_set(int lane) const {
+  const worker::job& j = *lanes_[static_cast<std::size_t>(lane)].given.front().what;
+  return j.refused ||
+         *static_cast<const lane::rest*>(j.what().request.get())->until.data<std::uint32_t>() != 0;
 }
 
 std::vector<int> simulated_worker::callable() const {

@@ -36,6 +36,7 @@ class simulated_worker final : public incarnation {
 
   // The worker's actions, called by the test.
   void becomes_ready();
+  void becomes_warm() noexcept { note_warm(); }
   void fails_to_start(error why);
   /// Takes up one request; false when there is none.
   bool takes_up();
@@ -44,6 +45,8 @@ class simulated_worker final : public incarnation {
   [[nodiscard]] std::vector<int> running() const;
   void begins(int lane);
   void completes(int lane, errc code);
+  /// Whether the `lane.rest` that runs in this lane would end now.
+  [[nodiscard]] bool flag_is_set(int lane) const;
   /// The lanes whose last request it could be in the code of.
   [[nodiscard]] std::vector<int> callable() const;
   /// It is in the code of the last request that this lane was given, until it ends.

@@ -31,7 +31,10 @@ class DeviceTurns : public ::testing::Test {
                 {.space = memory_space::host, .limit_bytes = 1 << 20, .granule_bytes = 4096})
                 .value();
     chosen_backend backend{.plugin = "simulated", .description = {.name = "simulated"}};
-    if (own_memory) backend.source = source_;
+    if (own_memory) {
+      backend.source = source_;
+      backend.description = source_->description();
+    }
     core_ = local_device::create_with(std::move(backend), 0, config, host_, environment_).value();
     buffer_ =
         any_tensor::owned(core_->allocate(memory_space::device, 4096).value(), dtype::u8, {4096});

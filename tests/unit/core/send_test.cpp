@@ -8,9 +8,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
+#include <set>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace troupe {
@@ -228,6 +232,58 @@ TEST_F(Router, TheLeastLoadedGetsTheMessage) {
   EXPECT_EQ(totals(), (std::vector<int>{0, 0, 5}));
   gate.set_value(1);
   EXPECT_EQ(pending.get(), 1);
+}
+
+TEST_F(Router, TheOneWithTheLeastEstimatedWorkGetsTheMessage) {
+  const router<counter> all(replicas_, routing::least_work);
+  kit_.run_until_idle();
+  const auto taken = [&] {
+    EXPECT_TRUE(all.tell(add{1}));
+    kit_.run_until_idle();
+    const auto now = totals();
+    const auto place = std::ranges::find(now, 1) - now.begin();
+    replicas_[static_cast<std::size_t>(place)].tell(add{-1});
+    kit_.run_until_idle();
+    return static_cast<int>(place);
+  };
+  std::array<promise<int>, 4> gates;
+  const auto ask = [&](std::size_t gate, std::int64_t amount, const ask_options& options = {}) {
+    auto answer = all.ask(delayed{gates[gate].get_future()}, work_estimate{amount}, options);
+    kit_.run_until_idle();
+    return answer;
+  };
+  // One for each; the message of the third is the smallest.
+  auto first = ask(0, 50);
+  auto second = ask(1, 40);
+  auto third = ask(2, 30);
+  const int of_third = taken();
+  auto fourth = ask(3, 15);  // on the third, which has 45 then
+  const int of_second = taken();
+  EXPECT_NE(of_second, of_third);
+  // Each end gives the work back: an answer, a failure, a dropped future.
+  gates[3].set_value(1);
+  kit_.run_until_idle();
+  EXPECT_EQ(fourth.get(), 1);
+  EXPECT_EQ(taken(), of_third);
+  gates[2].set_error({.code = errc::numerical});
+  kit_.run_until_idle();
+  EXPECT_EQ(third.get_result().error().code, errc::numerical);
+  (void)std::exchange(second, future<int>());
+  gates[1].set_value(1);
+  kit_.run_until_idle();
+  // Both have nothing now, so they take turns.
+  std::set<int> both{taken(), taken(), taken(), taken()};
+  EXPECT_EQ(both, (std::set<int>{of_second, of_third}));
+  const int of_first = 3 - of_second - of_third;
+  replicas_[static_cast<std::size_t>(of_second)].stop();
+  replicas_[static_cast<std::size_t>(of_third)].stop();
+  kit_.run_until_idle();
+  EXPECT_TRUE(all.tell(add{1}));
+  kit_.run_until_idle();
+  EXPECT_EQ(replicas_[static_cast<std::size_t>(of_first)].ask(total{}).get(), 1);
+  gates[0] = promise<int>();
+  kit_.run_until_idle();
+  EXPECT_FALSE(first.get_result()) << "nothing can answer any more";
 }
 
 TEST_F(Router, NeedsAReplica) {

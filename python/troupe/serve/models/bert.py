@@ -47,6 +47,9 @@ _linear = nn.computation(lambda x, w, b: x @ nn.transpose(w, (1, 0)) + b)
 _wider = nn.computation(lambda x, w, b: nn.gelu(x @ nn.transpose(w, (1, 0)) + b))
 
 
+_same = troupe.elementwise.function(lambda x: x)
+
+
 def _joined(eps: float) -> nn.Computation:
     return nn.computation(
         lambda x, w, b, r, weight, bias: nn.layer_norm(
@@ -56,7 +59,7 @@ def _joined(eps: float) -> nn.Computation:
 
 
 class Bert:
-    """A checkpoint's weights on a device, frozen. `encode` turns token ids into vectors."""
+    """A checkpoint's weights on a device, frozen. `encode` turns token ids into vectors of f32."""
 
     def __init__(self, gpu: troupe.Device, folder: pathlib.Path, dtype: str = "f32") -> None:
         self.gpu = gpu
@@ -107,7 +110,8 @@ class Bert:
         )
         for layer in range(self.sizes.layers):
             x = self._layer(layer, x, packed)
-        return ew.l2_normalize(self._mean(x, packed))
+        mean = self._mean(x, packed)
+        return ew.l2_normalize(mean if self.dtype == "f32" else gpu.map(_same, mean, dtype="f32"))
 
     def _layer(self, layer: int, x: Any, packed: _Packed) -> Any:
         gpu, heads = self.gpu, self.sizes.heads

@@ -3,6 +3,13 @@
 #include <utility>
 
 namespace troupe::dnn {
+namespace {
+
+error is_over() {
+  return {.code = errc::invalid_argument, .message = "kv_cache: the step is over"};
+}
+
+}  // namespace
 
 kv_step::kv_step(std::shared_ptr<detail::kv_pages> pages,
                  std::unique_ptr<detail::open_step> step) noexcept
@@ -19,11 +26,8 @@ kv_step::~kv_step() {
 }
 
 future<void> kv_step::append(std::int64_t layer, const any_tensor& k, const any_tensor& v) {
-  if (step_ != nullptr) return pages_->append(*step_, layer, k, v);
-  promise<void> refused;
-  auto answer = refused.get_future();
-  refused.set_error({.code = errc::invalid_argument, .message = "kv_cache: the step is over"});
-  return answer;
+  if (step_ == nullptr) return make_failed_future<void>(is_over());
+  return pages_->append(*step_, layer, k, v);
 }
 
 attention_forward kv_step::attend(std::int64_t layer, const any_tensor& q,
@@ -39,11 +43,11 @@ attention_forward kv_step::attend(std::int64_t layer, const any_tensor& q,
   return made;
 }
 
-result<void> kv_step::commit() {
-  if (step_ == nullptr) {
-    return error{.code = errc::invalid_argument, .message = "kv_cache: the step is over"};
-  }
-  return pages_->commit(*std::exchange(step_, nullptr));
+result<void> kv_step::commit() { return commit_async().get_result(); }
+
+future<void> kv_step::commit_async() {
+  if (step_ == nullptr) return make_failed_future<void>(is_over());
+  return pages_->commit(std::exchange(step_, nullptr));
 }
 
 kv_cache::kv_cache(std::shared_ptr<detail::kv_pages> pages) noexcept : pages_(std::move(pages)) {}

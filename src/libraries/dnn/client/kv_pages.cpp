@@ -297,11 +297,16 @@ void kv_pages::give_back(const open_step& step) {
   }
 }
 
-result<void> kv_pages::commit(open_step& step) {
-  result<void> outcome = step.tables_sent.get_result();
-  for (auto& one : step.appends) {
-    if (auto appended = one.get_result(); !appended && outcome) outcome = std::move(appended);
-  }
+future<void> kv_pages::commit(std::unique_ptr<open_step> step) {
+  std::vector<future<void>> sent = std::move(step->appends);
+  sent.insert(sent.begin(), std::move(step->tables_sent));
+  return when_all(std::move(sent))
+      .then([self = shared_from_this(), step = std::move(step)](result<void> outcome) {
+        return self->conclude(*step, std::move(outcome));
+      });
+}
+
+result<void> kv_pages::conclude(open_step& step, result<void> outcome) {
   const auto missing = std::ranges::find(step.appended, false);
   if (outcome && missing != step.appended.end()) {
     outcome = invalid(

@@ -46,7 +46,7 @@ class kv_pages : public std::enable_shared_from_this<kv_pages> {
                                                         std::int64_t tokens);
   [[nodiscard]] future<void> append(open_step& step, std::int64_t layer, const any_tensor& k,
                                     const any_tensor& v);
-  [[nodiscard]] result<void> commit(open_step& step);
+  [[nodiscard]] future<void> commit(std::unique_ptr<open_step> step);
   /// Gives back the pages of the step once its requests have ended: until then one may be lost and
   /// its
   /// rows be set to zero. Does not block.
@@ -75,11 +75,13 @@ class kv_pages : public std::enable_shared_from_this<kv_pages> {
   /// Waits for the requests of steps that were abandoned; any number of threads at once.
   void settle_abandoned();
 
-  // With `mutex_` held.
+  // With `mutex_` held, except `conclude`, which takes it.
   [[nodiscard]] result<sequence*> idle(kv_sequence one);
   [[nodiscard]] result<const sequence*> find(kv_sequence one) const;
   [[nodiscard]] std::int32_t take_page();
   void give_back(std::int32_t page);
+  /// The step's requests have ended so. \returns the outcome of the step
+  [[nodiscard]] result<void> conclude(open_step& step, result<void> outcome);
   /// Gives back the step's pages. Its requests have ended.
   void give_back(const open_step& step);
 

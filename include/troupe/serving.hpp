@@ -1,0 +1,5 @@
+#pragma once
+
+/// Serving: items become batches in front of a model.
+#include <troupe/serving/batch_queue.hpp>
+#include <troupe/serving/batcher.hpp>
