@@ -47,7 +47,7 @@ LAYERS = [
     r"src/jit/",
     r"src/backend/",
     r"src/(libraries|builtin)/(?P<library>\w+)/",
-    r"(include/troupe|src)/(parallel|serving)/",
+    r"(include/troupe|src)/(parallel|pipeline|serving)/",
     r"(include/troupe|src)/(exposition|info|testing)/|include/troupe/\w+\.hpp|src/libraries/",
 ]
 # The floors of src/device (ADR 81): each folder, and those that it may include beside itself.

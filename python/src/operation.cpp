@@ -92,7 +92,7 @@ bool operation::set_bound(any_request& request, const argument_setter::argument&
   if (to.field.kind != field_kind::tensors) return false;
   nb::object set = nb::borrow(value);
   if (nb::isinstance<nb::str>(value)) {
-    set = nb::module_::import_("troupe.binding").attr("named")(make_device(device), value);
+    set = nb::module_::import_("troupe.methods.binding").attr("named")(make_device(device), value);
   } else if (!nb::hasattr(value, "_table")) {
     return false;
   }

@@ -89,8 +89,9 @@ nb::object world_of(const py_system& s, nb::handle devices, std::int64_t staging
 result<void> close(const system_ref& handle, std::optional<double> timeout) {
   if (!handle || handle->is_copy()) return {};
   const nb::dict modules = nb::borrow<nb::dict>(PyImport_GetModuleDict());
-  if (modules.contains("troupe.binding")) {
-    modules["troupe.binding"].attr("forget_system")(reinterpret_cast<std::uintptr_t>(handle.get()));
+  if (modules.contains("troupe.methods.binding")) {
+    modules["troupe.methods.binding"].attr("forget_system")(
+        reinterpret_cast<std::uintptr_t>(handle.get()));
   }
   const std::chrono::nanoseconds patience = duration_of(timeout).value_or(handle->drain);
   return without_gil([&] {

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from . import dnn, elementwise, parallel, serve, serving, sparse
     from .actors import Actor, ActorRef, Supervision
     from .operations import Reads, ReadsMany, Updates, Writes, on_worker_start, operation
+    from .pipelines import Pipeline
 
 # Modules that take long to import, because asyncio does, are imported on first use.
 _LATER = {
@@ -63,6 +64,7 @@ _LATER = {
     **dict.fromkeys(
         ("Reads", "ReadsMany", "Updates", "Writes", "on_worker_start", "operation"), "operations"
     ),
+    "Pipeline": "pipelines",
 }
 
 
@@ -104,13 +106,13 @@ def _load(self: Device, *args: _Any, **kwargs: _Any) -> _Any:
 
 
 def _bind(self: Device, *args: _Any, **kwargs: _Any) -> _Any:
-    from .binding import bind
+    from .methods.binding import bind
 
     return bind(self, *args, **kwargs)
 
 
 def _unbind(self: Device, name: str) -> None:
-    from .binding import unbind
+    from .methods.binding import unbind
 
     unbind(self, name)
 
@@ -292,6 +294,7 @@ __all__ = [
     "Library",
     "MappedTensor",
     "Operation",
+    "Pipeline",
     "Profile",
     "Reads",
     "ReadsMany",

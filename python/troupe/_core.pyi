@@ -7,7 +7,7 @@ from typing import Any, Generic, Literal, NoReturn, Self, TypeAlias, TypeVar, ov
 
 from ._libraries import Collective, Libraries
 from .actors import Actor, ActorRef
-from .binding import BoundSet
+from .methods.binding import BoundSet
 from .methods.graphs import Branch
 from .methods.snapshots import Snapshot
 

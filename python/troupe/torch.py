@@ -25,7 +25,7 @@ import torch
 
 from ._core import Device, Tensor
 from .arrays import tensor as _tensor
-from .binding import BoundSet, bind
+from .methods.binding import BoundSet, bind
 
 
 def load(device: Device, name: str, source: Any) -> BoundSet:

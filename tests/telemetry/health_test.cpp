@@ -39,7 +39,8 @@ class Health : public ::testing::Test {
   }
   [[nodiscard]] std::uint64_t markers() const {
     std::uint64_t all = 0;
-    for (const operation_telemetry& one : system_.snapshot().devices.at(0).operations) {
+    const telemetry_snapshot now = system_.snapshot();
+    for (const operation_telemetry& one : now.devices.at(0).operations) {
       if (one.name == "lane.marker") all += one.done;
     }
     return all;

@@ -11,7 +11,7 @@
 namespace troupe::python {
 namespace {
 
-// The format of troupe.binding: a header, then for each tensor its place, and its name.
+// The format of troupe.methods.binding: a header, then for each tensor its place, and its name.
 constexpr std::uint64_t magic = 0x7472'6f75'7065'0001u;
 struct table_header {
   std::uint64_t magic_number;

@@ -72,6 +72,23 @@ def test_a_model_is_swapped_under_load(serving, control, checkpoint, tmp_path_fa
     assert serving.post("/v1/embeddings", body).status_code == 404
 
 
+def test_a_worker_is_renewed_under_load(serving, control):
+    before, over, answers = serving.service.device.generation, False, []
+
+    async def client():
+        while not over:
+            answers.append(await serving.client.post("/models/roots", json={"numbers": [4] * 4}))
+
+    async def clients():
+        await asyncio.gather(*(client() for _ in range(8)))
+
+    load = asyncio.run_coroutine_threadsafe(clients(), serving.loop)
+    assert control("renew")["generation"] > before
+    over = True
+    load.result(10)
+    assert {one.status_code for one in answers} == {200}
+
+
 def test_what_fails_changes_nothing(serving, control, checkpoint, tmp_path):
     (tmp_path / "other").mkdir()
     for words, text in (

@@ -122,3 +122,19 @@ def test_a_service_that_loads_or_ends_says_so(serving):
         finally:
             serving.service.state = "ready"
     assert serving.post("/v1/embeddings", body).status_code == 200
+
+
+@pytest.mark.parametrize("reason, status", [("items", 503), ("deadline", 503), ("tenant", 429)])
+def test_under_overload_a_body_is_not_looked_at(serving, monkeypatch, reason, status):
+    from troupe.serving import Refused
+
+    def check(**terms):
+        assert terms == {"tenant": "", "priority": 1, "deadline": 0.5}
+        raise Refused("full", reason=reason, retry_after=2.2)
+
+    monkeypatch.setattr(serving.service.models["roots"].batcher, "check", check)
+    headers = {"x-troupe-deadline-ms": "500"}
+    answer = serving.ask("POST", "/models/roots", content=b"no JSON", headers=headers)
+    assert (answer.status_code, answer.headers["retry-after"]) == (status, "3")
+    assert answer.json()["error"]["type"] == "overloaded_error"
+    assert "connection" not in answer.headers

@@ -58,6 +58,11 @@ async def _forgive(service: Service, what: str) -> Any:
     return {"forgiven": sum(one.batcher.forgive(None) for one in chosen)}
 
 
+async def _renew(service: Service, _: str) -> Any:
+    await service.device.renew(fresh=True)
+    return {"generation": service.device.generation}
+
+
 async def _drain(service: Service, _: str) -> Any:
     os.kill(os.getpid(), signal.SIGTERM)
 
@@ -69,6 +74,7 @@ COMMANDS: dict[str, Callable[[Service, str], Awaitable[Any]]] = {
     "swap": _swap,
     "quarantine": _quarantine,
     "forgive": _forgive,
+    "renew": _renew,
     "drain": _drain,
 }
 

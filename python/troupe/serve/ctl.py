@@ -4,6 +4,7 @@
     python -m troupe.serve.ctl swap minilm=./minilm-v2      # or load; unload minilm
     python -m troupe.serve.ctl quarantine                   # culprits that are refused
     python -m troupe.serve.ctl forgive
+    python -m troupe.serve.ctl renew                        # workers with the code as it is now
     python -m troupe.serve.ctl drain
 
 With several services, --socket chooses one.

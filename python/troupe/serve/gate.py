@@ -8,9 +8,12 @@ import hmac
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from fastapi import Request
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from .errors import Problem
+import troupe
+
+from .errors import Problem, problem_of
 
 if TYPE_CHECKING:
     from .service import Service
@@ -87,7 +90,12 @@ class Gate:
             answer.headers["connection"] = "close"
             await answer(scope, receive, send)
         else:
-            await self._run(scope, body, receive, send)
+            try:
+                self._check(scope)
+            except Problem as why:
+                await why.response(scope["path"])(scope, receive, send)
+            else:
+                await self._run(scope, body, receive, send)
         finally:
             self.bytes -= held[0]
 
@@ -139,6 +147,17 @@ class Gate:
         except TimeoutError:
             raise Problem(408, f"the body took more than {self.limits.seconds:g} s") from None
         return b"".join(parts)
+
+    def _check(self, scope: Any) -> None:
+        """Under overload most requests are refused: before anything is made of their bodies."""
+        model = self.service.asked_by(scope["path"])
+        if model is None:
+            return
+        terms = self.service.terms(Request(scope))
+        try:
+            model.batcher.check(**terms._asdict())
+        except troupe.Failure as why:
+            raise problem_of(why) from None
 
     async def _run(self, scope: Any, body: bytes, receive: Any, send: Any) -> None:
         """Runs the route, and cancels it when its client is gone: its items leave the queue."""

@@ -151,6 +151,14 @@ class Service:
             raise Problem(400, f"{name} gives no vectors of texts", param="model")
         return model
 
+    def asked_by(self, path: str) -> Served | None:
+        """The model that a POST to this path asks, if the path alone says so."""
+        if path.startswith("/models/"):
+            return self.models.get(path.removeprefix("/models/"))
+        if path in ("/v1/embeddings", "/embed") and len(self.models) == len(self.own) + 1:
+            return self.embedder()
+        return None
+
     def terms(self, request: Request, priority: Any = None, timeout: Any = None) -> Terms:
         """priority and timeout are those of the KServe protocol: 0 is the default, microseconds."""
         header = request.headers.get("x-troupe-deadline-ms")

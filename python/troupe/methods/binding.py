@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ._core import Device, Future, Tensor, _dtype_number
-from .arrays import tensor as _tensor
+from .._core import Device, Future, Tensor, _dtype_number
+from ..arrays import tensor as _tensor
 
 _MAGIC = 0x7472_6F75_7065_0001
 _MAX_RANK = 8
