@@ -32,16 +32,16 @@ SAYS = {
     "own_kernels.py": "the next one: right: True",
     "first_model/serve.py": "killed: 200 of 200 answers are right",
     "transformer/service.py": "0 wrong, 0 lost",
-    "voices/service.py": "the same to the bit: True",
+    "voices/voice_service.py": "the same to the bit: True",
 }
 NEEDS = {
     "own_kernels.py": ("cupy", "triton", "torch"),
     "transformer/service.py": ("torch",),
-    "voices/service.py": ("silero_vad",),  # for its weights: it is not imported
+    "voices/voice_service.py": ("silero_vad",),  # for its weights: it is not imported
 }
 NO_EXAMPLES = {
     "transformer/model.py",
-    "voices/model.py",
+    "voices/voice_model.py",
     "own_model.py",
     "first_model/torch_model.py",
     "first_model/numpy_model.py",

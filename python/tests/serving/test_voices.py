@@ -50,14 +50,14 @@ def expected(w, chunks):
 
 def test_answers_are_those_of_numpy(gpu, rng, monkeypatch):
     monkeypatch.setattr(sys, "path", [str(EXAMPLE), *sys.path])
-    import model
+    import voice_model
 
     path = pathlib.Path(FOUND.origin).parent / "data/silero_vad_16k.safetensors"
     chunks = rng.standard_normal((12, 5, 512)) * rng.uniform(0, 0.5, (12, 5, 1))
     chunks = chunks.astype("f4")
 
     async def main():
-        voices = model.voices(gpu, path, 8)
+        voices = voice_model.voices(gpu, path, 8)
         assert isinstance(voices, Sequences)
         async with voices:
             return [

@@ -1,6 +1,6 @@
 """Where 64 people speak, by the weights of silero-vad; that workers are killed changes no bit.
 
-pip install --no-deps silero-vad; python service.py [SECONDS in real time]
+pip install --no-deps silero-vad; python voice_service.py [SECONDS in real time]
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import troupe
-from model import voices
+from voice_model import voices
 
 STREAMS, CHUNK = 64, 0.032
 seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 0.0
