@@ -28,7 +28,8 @@ speech = (rng.standard_normal((len(loudness), STREAMS, 512)) * loudness).astype(
 
 
 async def listen(gpu: troupe.Device, kills: bool) -> tuple[Any, Any]:
-    answers, times = [], []
+    answers: list[list[float]] = []
+    times: list[float] = []
     async with voices(gpu, WEIGHTS, STREAMS) as all:
         begin = time.monotonic()
         for i, chunks in enumerate(speech):
