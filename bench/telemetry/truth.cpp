@@ -85,7 +85,7 @@ void measure_events(report& out, const served& s) {
     const auto generation = s.gpu.generation();
     took.take(1, [&] {
       s.kill();
-      stream.skip_to("\"kind\":\"lost\"");
+      stream.skip_to(R"("kind":"lost")");
     });
     while (s.gpu.generation() == generation)
       s.gpu.ask(lane::marker{}).get();
