@@ -41,6 +41,7 @@ double time_of(int threads, Note&& note) {
   for (int turn = 0; turn < 15; ++turn) {
     std::barrier begin(threads);
     std::vector<std::jthread> crowd;
+    crowd.reserve(static_cast<std::size_t>(threads));
     std::vector<double> took(static_cast<std::size_t>(threads));
     for (int t = 0; t < threads; ++t) {
       crowd.emplace_back([&, t] {

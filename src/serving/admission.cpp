@@ -94,8 +94,12 @@ admission batch_queue::implementation::check(item_terms& terms, std::uint32_t& p
   const time_point finish = now + ahead + own;
   if (terms.deadline <= now) return {.reason = refusal::deadline};
   if (trusted(now)) {
-    if (finish > terms.deadline)
-      return {.reason = refusal::deadline, .retry_after = finish - terms.deadline};
+    const nanoseconds error =
+        from_seconds(in_seconds(ahead) * std::min(predicted.error_ratio(), 1.0));
+    const time_point latest =
+        now + ahead + error + predicted.upper(std::max(batch_cost, terms.cost));
+    if (latest > terms.deadline)
+      return {.reason = refusal::deadline, .retry_after = latest - terms.deadline};
     if (ahead.count() > 0 && finish - now > config.queue.device_time)
       return {.reason = refusal::device_time,
               .retry_after = finish - now - config.queue.device_time};

@@ -105,9 +105,23 @@ std::optional<batch_plan> batch_queue::implementation::next(time_point now) {
     pool* from = waiting.pool_of(*head);
     run filled = fill(*from, why_of(from)->second, now);
     if (filled.slots.empty()) continue;  // its first item was too late
+    for (const std::uint32_t slot : filled.slots)
+      waiting.spend(*waiting.at(slot).owner, now, waiting.at(slot).charged);
     ++occupied_;
     return launch(std::move(filled), now);
   }
+}
+
+/// While more waits than can be answered in time, the time of a full batch: an item that is too
+/// late for one is dropped, since a smaller batch would make many others late.
+nanoseconds batch_queue::implementation::least_time(const pool& from, std::int64_t most,
+                                                    time_point start) const noexcept {
+  if (from.count <= most) return nanoseconds(0);
+  std::int64_t cost = from.cost / from.count * most;
+  if (config.most_cost > 0) cost = std::min(cost, config.most_cost);
+  const nanoseconds full = predicted.upper(cost);
+  const time_point end = start + waiting.waiting_time / config.lanes + full;
+  return end > waiting.latest() ? full : nanoseconds(0);
 }
 
 /// Takes items in their order until the batch is full.
@@ -119,6 +133,7 @@ batch_queue::implementation::run batch_queue::implementation::fill(pool& from, c
     most = *std::prev(std::ranges::upper_bound(config.preferred, from.count));
   const bool may_refuse = trusted(now);
   const time_point start = now + in_flight_time(now);
+  const nanoseconds least = may_refuse ? least_time(from, most, start) : nanoseconds(0);
   time_point tightest = time_point::max();
   std::int64_t& cost = made.plan.cost;
   bool full = false;
@@ -129,7 +144,7 @@ batch_queue::implementation::run batch_queue::implementation::fill(pool& from, c
       if (!slot) break;
       const item& one = waiting.at(*slot);
       const std::int64_t c = one.terms.cost;
-      if (may_refuse && start + predicted.of(c) > one.terms.deadline) {
+      if (may_refuse && start + std::max(predicted.upper(c), least) > one.terms.deadline) {
         end_item(*slot, now, item_ending::expired);
         // The first item has chosen the pool: without it another pool may come first.
         if (made.slots.empty()) return made;
@@ -143,7 +158,7 @@ batch_queue::implementation::run batch_queue::implementation::fill(pool& from, c
           why = closing::cost;
           break;
         }
-        if (may_refuse && start + predicted.of(cost + c) > deadline) {
+        if (may_refuse && start + predicted.upper(cost + c) > deadline) {
           why = closing::deadline;
           break;
         }
@@ -165,10 +180,6 @@ batch_queue::implementation::run batch_queue::implementation::fill(pool& from, c
     why = closing::deadline;
   }
   made.plan.closed_by = why;
-  for (const std::uint32_t slot : made.slots) {
-    item& one = waiting.at(slot);
-    waiting.spend(*one.owner, now, one.charged);
-  }
   return made;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 namespace troupe::serving {
 
@@ -32,7 +33,6 @@ void prediction::add(std::int64_t cost, std::chrono::nanoseconds time) noexcept 
     } else if (count_ > several) {
       t = std::min(t, 4 * guess);
     }
-    square_error_ += error_weight * ((guess - t) * (guess - t) - square_error_);
   }
   count_ = keep * count_ + 1;
   cost_ = keep * cost_ + c;
@@ -64,7 +64,7 @@ std::chrono::nanoseconds prediction::of(std::int64_t cost) const noexcept {
 }
 
 std::chrono::nanoseconds prediction::upper(std::int64_t cost) const noexcept {
-  return of(cost) + from_seconds(3 * std::sqrt(square_error_));
+  return from_seconds(in_seconds(of(cost)) * (1 + std::min(3 * error_ratio_, 1.0)));
 }
 
 }  // namespace troupe::serving

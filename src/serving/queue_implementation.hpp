@@ -80,6 +80,8 @@ class batch_queue::implementation {
 
   // batch_queue.cpp
   [[nodiscard]] bool has_room() const noexcept { return occupied_ < config.in_flight; }
+  [[nodiscard]] std::chrono::nanoseconds least_time(const pool& from, std::int64_t most,
+                                                    time_point start) const noexcept;
   run fill(pool& from, closing why, time_point now);
   batch_plan launch(run one, time_point now);
   void end_item(std::uint32_t slot, time_point now, item_ending how);

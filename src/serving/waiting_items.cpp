@@ -292,6 +292,11 @@ void waiting_items::end(std::uint32_t slot, time_point now) {
 
 // --- Order
 
+time_point waiting_items::latest() const noexcept {
+  if (static_cast<std::int64_t>(deadlines_.size()) < waiting_count) return time_point::max();
+  return deadlines_.empty() ? time_point::max() : deadlines_.rbegin()->first;
+}
+
 std::optional<std::uint32_t> waiting_items::expired(time_point now) const {
   if (deadlines_.empty() || deadlines_.begin()->first > now) return std::nullopt;
   return deadlines_.begin()->second;

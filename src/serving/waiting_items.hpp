@@ -131,17 +131,18 @@ class waiting_items {
   /// Ends what was limited until now.
   void pass(time_point now);
 
+  /// The latest deadline of the items that wait; `max()` if one has none.
+  [[nodiscard]] time_point latest() const noexcept;
   /// Items whose deadline has passed, the earliest first.
   [[nodiscard]] std::optional<std::uint32_t> expired(time_point now) const;
 
   /// Why a batch of this pool should begin now, if one should.
   [[nodiscard]] std::optional<closing> ready(const pool& all, time_point now,
                                              double arrivals_a_second, double of_batch) const;
-  /// The pools, each with its padded size.
   template <class F>
   void each_pool(F&& f) {
-    for (std::size_t place = 0; place < shared_.size(); ++place)
-      f(shared_[place]);
+    for (pool& open : shared_)
+      f(open);
     for (tenant* one : on_probation_)
       for (pool& own : one->own)
         f(own);

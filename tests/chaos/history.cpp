@@ -92,6 +92,7 @@ int history::run() {
   if (found.lost + probes.lost > 0) std::_Exit(conclude(found, probes));
   if (auto changed = subject_.changed()) amiss(*changed);
   if (auto wrong = subject_.checksum_amiss()) amiss(*wrong);
+  if (auto wrong = subject_.counts_amiss()) amiss(*wrong);
   return conclude(found, probes);
 }
 
@@ -117,6 +118,7 @@ void history::strike(const fault_case& what) {
     case way::neighbour:
     case way::library:
     case way::long_request:
+    case way::recorded:
     case way::deed:
       injected(what, line);
       break;

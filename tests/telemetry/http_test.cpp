@@ -138,8 +138,8 @@ TEST_F(Http, RefusesWithoutToken) {
 }
 
 TEST_F(Http, WantsATokenForOtherAddresses) {
-  const auto code = [&](telemetry::serve_options options) {
-    const auto made = telemetry::serve(system_, std::move(options));
+  const auto code = [&](const telemetry::serve_options& options) {
+    const auto made = telemetry::serve(system_, options);
     return made ? errc{} : made.error().code;
   };
   EXPECT_EQ(code({.address = "0.0.0.0"}), errc::invalid_argument);

@@ -10,13 +10,14 @@
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
-#include <signal.h>
 #include <sys/resource.h>
 #include <sys/un.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include <atomic>
+#include <csignal>
+#include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <string>
 #include <vector>

@@ -32,7 +32,7 @@ class TROUPE_EXPORT prediction {
   // squares with that forgetting, without its matrix.
   double count_ = 0, cost_ = 0, cost2_ = 0, time_ = 0, product_ = 0;
   double a_ = 0, b_ = 0;
-  double square_error_ = 0, error_ratio_ = 0;
+  double error_ratio_ = 0;
   int far_off_ = 0;  ///< batches in a row; negative: they were shorter
 };
 

@@ -57,7 +57,7 @@ struct fault_count {
   /// "address", "assert", "trap" (other faults with a code), "hang", "exit", "killed", "gone",
   /// "silence", "xid", "protocol" or "other".
   std::string kind{};
-  std::string library{};  ///< of the culprit; empty if it is unknown
+  std::string library{};  ///< the culprit's; empty if it is unknown
   std::uint64_t count = 0;
 };
 

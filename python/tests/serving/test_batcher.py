@@ -2,6 +2,8 @@
 
 import asyncio
 import math
+import os
+import signal
 
 import numpy as np
 import pytest
@@ -227,8 +229,8 @@ async def test_closing_does_not_wait_for_ever():
         await answer
 
 
-def test_an_operation_that_crashes_fails_its_item_alone(system, tmp_path):
-    """The whole way: a batch is a request, its worker is ended by one item."""
+def test_items_that_end_their_worker_fail_alone(system, tmp_path):
+    """The whole way: a batch is a request; items of it abort, exit and raise; and somebody kills it."""
     (tmp_path / "doubles.py").write_text("""
 import os, numpy as np, troupe
 @troupe.operation("serving.double")
@@ -236,11 +238,21 @@ def double(x: troupe.Reads, y: troupe.Writes):
     x, y = np.asarray(x), np.asarray(y)
     if (x == 7).any():
         os.abort()
+    if (x == 20).any():
+        os._exit(3)
+    if (x == 31).any():
+        raise ValueError("31")
     y[:] = 2 * x
 """)
-    device = system.device(31, backend="cpu", operations=[tmp_path / "doubles.py"], restarts=3)
+    device = system.device(31, backend="cpu", operations=[tmp_path / "doubles.py"], restarts=30)
+    device.wait_until_ready()
+    runs = 0
 
     async def run(items):
+        nonlocal runs
+        runs += 1
+        if runs == 5 and device.worker_pid:
+            os.kill(device.worker_pid, signal.SIGKILL)
         x = device.tensor(np.asarray(items, "f4"))
         y = device.tensor((len(items),), "f4")
         await device.serving.double(x, y)
@@ -251,8 +263,13 @@ def double(x: troupe.Reads, y: troupe.Writes):
             answers = await asyncio.gather(*map(batcher, range(32)), return_exceptions=True)
             return answers, batcher.statistics()
 
-    answers, facts = asyncio.run(asyncio.wait_for(ask_all(), 20))
+    answers, facts = asyncio.run(asyncio.wait_for(ask_all(), 50))
     device.stop()
-    assert isinstance(answers.pop(7), troupe.DeviceFault)
-    assert answers == [2.0 * i for i in range(32) if i != 7]
-    assert facts["culprits_total"] == 1 and facts["quarantined_items"] == 1
+    assert [type(answers[i]) for i in (7, 20, 31)] == [
+        troupe.DeviceFault, troupe.DeviceFault, troupe.HandlerFailed,
+    ]  # fmt: skip
+    assert [one for i, one in enumerate(answers) if i not in (7, 20, 31)] == [
+        2.0 * i for i in range(32) if i not in (7, 20, 31)
+    ]
+    assert facts["culprits_total"] == 3 and facts["quarantined_items"] == 3
+    assert facts["waiting_items"] == 0 and facts["running_batches"] == 0

@@ -6,6 +6,7 @@
 #include <troupe/blas/level3.hpp>
 #include <troupe/memory/copy.hpp>
 #include <troupe/memory/fill.hpp>
+#include <troupe/telemetry/snapshot.hpp>
 
 #include <fmt/format.h>
 
@@ -68,6 +69,34 @@ subject::subject(backend_kind backend, const load_config& load,
   gpu_.copy(std::span<const double>(values_), frozen_).get();
   gpu_.copy(std::span<const double>(values_), untouched_).get();
   gpu_.freeze(frozen_).get();
+  watcher_ = std::jthread([this](const std::stop_token& end) { watch_counts(end); });
+}
+
+void subject::watch_counts(const std::stop_token& end) {
+  for (; !end.stop_requested(); std::this_thread::sleep_for(5ms)) {
+    const device_telemetry now = gpu_.snapshot();
+    const device_statistics& all = now.statistics;
+    std::uint64_t done = 0;
+    std::uint64_t failed = 0;
+    for (const operation_telemetry& one : now.operations) {
+      done += one.done;
+      failed += one.failures();
+    }
+    if (all.sent == all.answered + all.failed + all.in_flight && all.answered == done &&
+        all.failed == failed) {
+      continue;
+    }
+    const std::lock_guard lock(mutex_);
+    counts_amiss_ = fmt::format(
+        "a snapshot has {} sent, {} answered, {} failed, {} in flight; by operation {} done and {} "
+        "failed",
+        all.sent, all.answered, all.failed, all.in_flight, done, failed);
+  }
+}
+
+std::optional<std::string> subject::counts_amiss() const {
+  const std::lock_guard lock(mutex_);
+  return counts_amiss_;
 }
 
 bool subject::settle() const {

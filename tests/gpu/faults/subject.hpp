@@ -7,10 +7,12 @@
 
 #include <chrono>
 #include <cstdint>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 namespace troupe::gpu_test {
@@ -62,11 +64,16 @@ class subject {
   [[nodiscard]] future<double> ask_question(const library_actor& where) const;
   [[nodiscard]] double answer() const noexcept { return answer_; }
 
+  /// A snapshot whose counts did not agree: one is taken every few milliseconds, whatever happens.
+  [[nodiscard]] std::optional<std::string> counts_amiss() const;
+
   /// Multiplies matrices of small integers and moves memory about, all of it exact.
   /// \returns the defect, else nothing
   [[nodiscard]] std::optional<std::string> checksum_amiss();
 
  private:
+  void watch_counts(const std::stop_token& end);
+
   bool hostile_workers_;
   troupe::system system_;
   device gpu_;
@@ -77,6 +84,9 @@ class subject {
   any_tensor outputs_;
   std::int64_t next_output_ = 0;
   double answer_ = 0;
+  mutable std::mutex mutex_;  // guards the next
+  std::optional<std::string> counts_amiss_;
+  std::jthread watcher_;
 };
 
 }  // namespace troupe::gpu_test

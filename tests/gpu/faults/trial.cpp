@@ -355,6 +355,7 @@ void trials::check_events(trial_report& report) {
     }
     has_culprit |= e.why->request.starts_with(culprit_of(case_));
   }
+  if (auto amiss = subject_.counts_amiss()) miss(report, *amiss);
   std::uint64_t counted = 0;
   for (const fault_count& one : gpu.snapshot().faults) {
     const std::uint64_t more = one.count - count_in(faults_, one);
