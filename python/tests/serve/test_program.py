@@ -1,8 +1,6 @@
 """`python -m troupe.serve` as a process: what it refuses, that it begins and that it drains."""
 
 import json
-import os
-import signal
 import subprocess
 import sys
 import urllib.error
@@ -10,6 +8,7 @@ import urllib.request
 
 import pytest
 from checkpoints import write
+from troupe.serve import ctl
 from troupe.serve.__main__ import main
 
 
@@ -64,7 +63,9 @@ def test_it_begins_and_drains(checkpoint):
         body = json.dumps({"model": "tiny", "input": "x"}).encode()
         with urllib.request.urlopen(url + "/v1/embeddings", body, 10) as answer:
             assert answer.status == 200
-        os.kill(program.pid, signal.SIGTERM)
+        mine = [one for one in ctl.sockets() if one.stem == str(program.pid)]
+        assert ctl.main(["--socket", str(mine[0]), "drain"]) == 0
         assert program.wait(10) == 0
+    assert not mine[0].exists()
     with pytest.raises(urllib.error.URLError):
         urllib.request.urlopen(url + "/readyz", timeout=5)

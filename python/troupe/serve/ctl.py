@@ -21,10 +21,16 @@ import sys
 
 
 def sockets() -> list[pathlib.Path]:
-    """Those of this user's services, in the folder of telemetry's."""
+    """Those of this user's services that run, in the folder of telemetry's."""
     runtime = os.environ.get("XDG_RUNTIME_DIR", f"/run/user/{os.getuid()}")
     folders = pathlib.Path(runtime, "troupe"), pathlib.Path(f"/tmp/troupe-{os.getuid()}")
-    return [one for folder in folders for one in sorted(folder.glob("*.admin"))]
+    return [one for folder in folders for one in sorted(folder.glob("*.admin")) if _answers(one)]
+
+
+def _answers(path: pathlib.Path) -> bool:
+    """A service that was killed has left its socket behind."""
+    with socket.socket(socket.AF_UNIX) as to:
+        return to.connect_ex(str(path)) == 0
 
 
 def main(arguments: list[str] | None = None) -> int:
