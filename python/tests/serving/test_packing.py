@@ -22,5 +22,8 @@ def test_items_lie_one_behind_another(gpu, rng, lengths, as_list):
 def test_what_is_no_i32_is_refused(gpu):
     with pytest.raises(OverflowError):
         pack(gpu, [[2**31]])
+    assert pack(gpu, [np.array([2**31 - 1]), np.uint8([7])]).ids.tolist() == [2**31 - 1, 7]
+    with pytest.raises(OverflowError):
+        pack(gpu, [np.array([1]), np.array([2**31])])
     with pytest.raises(TypeError):
         pack(gpu, [np.array([0.5])])

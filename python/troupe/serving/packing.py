@@ -42,7 +42,15 @@ def pack(device: Device, items: Sequence[Sequence[int]]) -> Packed:
     view = here.in_place()
     if total:
         if isinstance(items[0], np.ndarray):
-            np.concatenate(items, out=view[:total], casting="same_kind")
+            try:
+                np.concatenate(items, out=view[:total], casting="safe")
+            except TypeError:  # integers that are longer, and may be too large
+                longer = np.concatenate(items)
+                if longer.dtype.kind not in "iu":
+                    raise
+                if not -(2**31) <= longer.min() <= longer.max() < 2**31:
+                    raise OverflowError("pack: an id has more than 32 bits") from None
+                view[:total] = longer
         else:
             view[:total] = np.fromiter(chain.from_iterable(items), np.int32, total)
     view[total] = 0
