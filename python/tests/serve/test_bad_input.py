@@ -120,6 +120,14 @@ def test_inference_requests(serving, body, text):
     assert answer.status_code == 400 and text in answer.json()["error"], answer.text
 
 
+def test_much_json_is_refused_where_many_bytes_are_not(serving):
+    answer = serving.ask("POST", "/v2/models/roots/infer", content=b" " * ((4 << 20) + 1))
+    assert answer.status_code == 413 and "send tensors as bytes" in answer.json()["error"]
+    x = {**PAIR, "shape": [400_000, 4], "parameters": {"binary_data_size": 6_400_000}}
+    answer = _infer(serving, "roots", {"inputs": [x]}, b"\0" * 6_400_000)
+    assert answer.status_code == 413 and "2048 are the most" in answer.json()["error"]
+
+
 @pytest.mark.parametrize("length", ["-1", "99999999", "x", "1" * 400, "0x10", "²"])
 def test_lengths_of_headers(serving, length):
     headers = {"Inference-Header-Content-Length": length.encode()}

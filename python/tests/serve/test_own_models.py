@@ -56,6 +56,7 @@ def test_weights_are_bound_and_a_hang_ends_at_its_run_limit(tmp_path):
         ("def f(x: Reads('n', dtype='f32')) -> float: ...", "wrong.f", "returns a value"),
         ("def f(x: Reads(4, dtype='f32')) -> None: ...", "wrong.f", "a shape whose first"),
         ("def f(x: Reads('n')) -> None: ...", "wrong.f", "one dtype"),
+        ("def f(x: Reads('n', dtype='f32')) -> None: ...", "wrong.f", "one to write"),
         ("def f(x: Reads('n', dtype='f32')) -> None: ...", "wrong.g", "has no operation 'wrong.g'"),
         ("def f(x: Reads('n', dtype='f32')) -> None: ...", None, "declares no model"),
     ],

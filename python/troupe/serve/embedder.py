@@ -18,7 +18,6 @@ from .errors import Problem, root_cause
 from .models.bert import Bert
 from .served import MOST_WAIT, Port, Served, Terms
 
-MOST_INPUTS = 2048
 _MOST_COST = 16_384  # tokens of a batch
 
 # Texts of so many bytes are split into tokens in a thread, so that the event loop goes on.

@@ -12,7 +12,7 @@ import troupe
 
 from .bodies import parsed
 from .errors import Problem
-from .served import Served
+from .served import MOST_INPUTS, Served
 from .service import Service
 from .tensors import from_entry, to_entry
 
@@ -20,6 +20,9 @@ router = APIRouter()
 
 _HEADER = "inference-header-content-length"
 _LENGTH = "Inference-Header-Content-Length"
+
+# Reading it keeps everybody waiting.
+_MOST_JSON = 4 << 20
 
 
 @router.get("/v2")
@@ -91,6 +94,9 @@ def _split(body: bytes, length: str | None) -> tuple[dict[str, Any], memoryview]
         if not length.isascii() or not length.isdigit() or int(length[:20]) > len(body):
             raise Problem(400, f"it must be a number up to {len(body)}", param=_LENGTH)
         size = int(length)
+    if size > _MOST_JSON:
+        text = f"its JSON has more than {_MOST_JSON} bytes: send tensors as bytes"
+        raise Problem(413, text)
     asked = parsed(body[:size])
     if not isinstance(asked, dict):
         raise Problem(400, "the body must be an object")
@@ -134,7 +140,10 @@ def _inputs(model: Served, entries: list[Any], data: memoryview) -> dict[str, An
         raise Problem(400, f"{missing[0]} is missing", param="inputs")
     if len(data) > 0:
         raise Problem(400, f"{len(data)} bytes are left behind the tensors")
-    if len({len(one) for one in tensors.values()}) != 1:
+    rows = {len(one) for one in tensors.values()}
+    if max(rows) > MOST_INPUTS:
+        raise Problem(413, f"it has {max(rows)} rows; {MOST_INPUTS} are the most", param="inputs")
+    if len(rows) != 1:
         raise Problem(400, "the first extents must be equal: the items of a batch", param="inputs")
     return tensors
 

@@ -12,8 +12,9 @@ from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from .bodies import StrictRoute
-from .embedder import MOST_INPUTS, Embedder
+from .embedder import Embedder
 from .errors import Problem
+from .served import MOST_INPUTS
 from .service import Service
 
 router = APIRouter(route_class=StrictRoute)

@@ -55,6 +55,8 @@ def _plan(what: Declared, file: pathlib.Path) -> Plan:
     fields = [one for one in operation.spec["fields"] if one["kind"] == "tensor"]
     inputs = [_port(what, one) for one in fields if one["role"] == "read"]
     outputs = [_port(what, one) for one in fields if one["role"] == "write"]
+    if not inputs or not outputs:
+        raise ValueError(f"{what.name}: {what.operation} needs a tensor to read and one to write")
     return Plan(what, file, inputs, outputs)
 
 

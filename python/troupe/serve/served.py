@@ -12,6 +12,9 @@ from troupe.serving import Batcher
 
 from .errors import problem_of
 
+# Items of one request.
+MOST_INPUTS = 2048
+
 # Seconds of predicted work that may wait where requests have no deadline.
 MOST_WAIT = 60.0
 

@@ -12,9 +12,9 @@ from pydantic import BaseModel
 import troupe
 
 from .bodies import StrictRoute
-from .embedder import MOST_INPUTS
 from .errors import Problem
 from .openai import ids_of
+from .served import MOST_INPUTS
 from .service import Service
 
 router = APIRouter(route_class=StrictRoute)
