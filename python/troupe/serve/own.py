@@ -15,6 +15,7 @@ from troupe.serving import Batcher
 
 from .declaration import Declared, declared
 from .errors import Problem, problem_of, root_cause
+from .sending import sent_to
 from .served import MOST_WAIT, Port, Served, Terms
 from .tensors import NAMES, TYPES
 
@@ -107,7 +108,7 @@ class OwnModel(Served):
 
     async def _call(self, items: list[dict[str, Any]]) -> list[dict[str, Any]]:
         stacked = {
-            one.name: self.gpu.tensor(np.stack([item[one.name] for item in items]))
+            one.name: sent_to(self.gpu, np.stack([item[one.name] for item in items]))
             for one in self.inputs
         }
         results = await self.ask(**stacked, **self.arguments)

@@ -15,6 +15,8 @@ import numpy as np
 import troupe
 import troupe.dnn as nn
 
+from ..sending import sent_to
+
 
 class Sizes(NamedTuple):
     """Numbers of a checkpoint's config.json."""
@@ -170,12 +172,12 @@ class _Packed:
         starts = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
         positions = np.arange(len(ids)) - np.repeat(starts[:-1], lengths)
         n = len(ids)
-        sent = gpu.tensor(np.concatenate((ids, positions.astype(np.int32), lengths)))
+        sent = sent_to(gpu, np.concatenate((ids, positions.astype(np.int32), lengths)))
         self.ids, self.positions, self.lengths = sent[:n], sent[n : 2 * n], sent[2 * n :]
         self.longest = int(lengths.max())
         # Counted in elements; queries, keys and values of a token lie beside each other.
         each = np.stack((3 * starts, starts, np.arange(len(starts)))) * width
-        where = gpu.tensor(each)
+        where = sent_to(gpu, each)
         self.joined, self.tokens, self.texts = where[0], where[1], where[2]
 
     def keys(self, begin: troupe.Tensor) -> dict[str, Any]:
