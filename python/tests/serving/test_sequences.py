@@ -122,6 +122,33 @@ async def test_only_the_culprit_ends_and_what_was_not_answered_changes_nothing()
 
 
 @in_loop
+async def test_a_sequence_stays_with_its_device():
+    stopped = set()
+
+    def on(device):
+        async def step(items, states):
+            if device in stopped:
+                raise troupe.DeviceStopped(device)
+            return states, [state + item for state, item in zip(states, items, strict=True)]
+
+        return step
+
+    async with Sequences([on("a"), on("b")], initial=[lambda: "a", lambda: "b"]) as all:
+        said = [await all("x", sequence=n, start=True) for n in range(6)]
+        assert said == ["a", "b"] * 3
+        stopped.add("b")
+        assert await all("y", sequence=0) == "ax"
+        with pytest.raises(troupe.DeviceStopped):
+            await all("y", sequence=1)
+        assert [await all("x", sequence=n, start=True) for n in (6, 7)] == ["a", "a"]
+        stopped.clear()
+        assert await all("y", sequence=1) == "bx", "nothing has changed it"
+        assert await all("x", sequence=8, start=True) == "b"
+    with pytest.raises(ValueError, match="2 steps and 1 initial"):
+        Sequences([on("a"), on("b")], initial=[str])
+
+
+@in_loop
 async def test_a_function_runs_in_a_thread():
     def step(items, states):
         return [None] * len(items), [*states[1:], 1][: len(items) - 1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -25,28 +25,38 @@ if TYPE_CHECKING:
     from typing import Self
 
 
+Step = Callable[[Any, list[Any]], Any]
+Initial = Callable[[], Any]
+
+_GONE = (DeviceStopped, DeviceUnavailable)
 # After these an item has changed nothing, and the next one may do better.
-_GOES_ON = (
-    asyncio.CancelledError, MailboxFull, DeadlineExceeded, Poisonous, DeviceStopped,
-    DeviceUnavailable,
-)  # fmt: skip
+_GOES_ON = (asyncio.CancelledError, MailboxFull, DeadlineExceeded, Poisonous, *_GONE)
 _MOST_REASONS = 1024
-
-
-@dataclass
-class _Sequence:
-    state: Any
-    last: float
-    begun: bool = False
-    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
-    waiting: int = 0
-    ended: BaseException | None = None
 
 
 @dataclass(frozen=True)
 class _Item:
     value: Any
     state: Any
+
+
+@dataclass
+class _Replica:
+    batcher: Batcher[_Item, Any]
+    initial: Callable[[], Any]
+    sequences: int = 0
+    gone: bool = False  # when it was asked last
+
+
+@dataclass
+class _Sequence:
+    replica: _Replica
+    state: Any
+    last: float
+    begun: bool = False
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    waiting: int = 0
+    ended: BaseException | None = None
 
 
 class Sequences:
@@ -67,6 +77,10 @@ class Sequences:
     sequence with that error; all others keep their states to the bit. Futures of requests among
     answers and states are awaited as a part of the step.
 
+    step may be a list, of a function for each device, and initial likewise: a new sequence goes to
+    the one with the fewest, and stays there with its state. Those of a device that has stopped go
+    on when it is restarted.
+
     initial: makes the state of a new sequence. most: sequences at once. idle: seconds after which
     one without items ends. waiting: items of one sequence that may wait. Other arguments are
     those of Batcher.
@@ -74,29 +88,37 @@ class Sequences:
 
     def __init__(
         self,
-        step: Callable[[Any, list[Any]], Any],
+        step: Step | Sequence[Step],
         *,
-        initial: Callable[[], Any] = lambda: None,
+        initial: Initial | Sequence[Initial] = lambda: None,
         most: int = 256,
         idle: float = 60.0,
         waiting: int = 64,
         fingerprint: Callable[[Any], bytes] | None = None,
         **options: Any,
     ) -> None:
-        self._step = step
-        self._initial = initial
         self._most = most
         self._idle = idle
         self._waiting = waiting
         self._sequences: dict[Any, _Sequence] = {}
         self._reasons: OrderedDict[Any, str] = OrderedDict()
         self._sweep: asyncio.TimerHandle | None = None
-        options.setdefault("name", getattr(step, "__qualname__", type(step).__name__))
         of = fingerprint or content  # not of the state
-        run = self._run_async if inspect.iscoroutinefunction(step) else self._run_in_thread
-        self.batcher: Batcher[_Item, Any] = Batcher(
-            run, fingerprint=lambda item: of(item.value), **options
-        )
+        steps = [step] if callable(step) else list(step)
+        initials = [initial] * len(steps) if callable(initial) else list(initial)
+        if not steps or len(initials) != len(steps):
+            raise ValueError(f"Sequences: {len(steps)} steps and {len(initials)} initial states")
+        options.setdefault("name", getattr(steps[0], "__qualname__", type(steps[0]).__name__))
+        options["fingerprint"] = lambda item: of(item.value)
+        self._replicas = [
+            _Replica(Batcher(_run_of(one), **options), first)
+            for one, first in zip(steps, initials, strict=True)
+        ]
+
+    @property
+    def batchers(self) -> list[Batcher[Any, Any]]:
+        """The Batcher of each step."""
+        return [one.batcher for one in self._replicas]
 
     def __len__(self) -> int:
         """The number of sequences that have begun and not ended."""
@@ -127,9 +149,10 @@ class Sequences:
                 if one.ended is not None:
                     raise one.ended
                 item = _Item(value, one.state)
-                answer, one.state = await self.batcher(item, tenant=tenant, **terms)
-                one.begun = True
+                answer, one.state = await one.replica.batcher(item, tenant=tenant, **terms)
+                one.begun, one.replica.gone = True, False
         except _GOES_ON as why:
+            one.replica.gone = isinstance(why, _GONE)
             if start and not one.begun:
                 self._end(key, one, f"its first item was not computed: {_text(why)}")
             raise
@@ -145,7 +168,7 @@ class Sequences:
 
     async def close(self, drain: float = 30.0) -> None:
         """Ends all sequences; items that are there are waited for at most so long."""
-        await self.batcher.close(drain)
+        await asyncio.gather(*(one.close(drain) for one in self.batchers))
         for key, one in list(self._sequences.items()):
             self._end(key, one, "the service was closed")
 
@@ -155,12 +178,6 @@ class Sequences:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    async def _run_async(self, batch: Batch[_Item]) -> list[Any]:
-        return await _settled_pairs(await self._step(*_parts(batch)))
-
-    def _run_in_thread(self, batch: Batch[_Item]) -> Any:
-        return _settled_pairs(self._step(*_parts(batch)))  # awaited in the loop
-
     def _started(self, key: Any) -> _Sequence:
         if key in self._sequences:
             raise InvalidArgument(f"sequence {key[1]!r} has begun already")
@@ -169,7 +186,9 @@ class Sequences:
             self._end_idle(now)
         if len(self._sequences) >= self._most:
             raise MailboxFull(f"there are {self._most} sequences already")
-        one = self._sequences[key] = _Sequence(self._initial(), now)
+        replica = min(self._replicas, key=lambda one: (one.gone, one.sequences))
+        one = self._sequences[key] = _Sequence(replica, replica.initial(), now)
+        replica.sequences += 1
         self._reasons.pop(key, None)
         self._sweep_later()
         return one
@@ -184,6 +203,7 @@ class Sequences:
         if self._sequences.get(key) is not one:
             return
         del self._sequences[key]
+        one.replica.sequences -= 1
         one.ended = error or InvalidArgument(f"there is no sequence {key[1]!r}: {why}")
         self._reasons[key] = why
         if len(self._reasons) > _MOST_REASONS:
@@ -205,6 +225,16 @@ class Sequences:
 
         if self._sweep is None:
             self._sweep = loop.call_later(self._idle / 4, sweep)
+
+
+def _run_of(step: Step) -> Callable[[Batch[_Item]], Any]:
+    async def in_loop(batch: Batch[_Item]) -> list[Any]:
+        return await _settled_pairs(await step(*_parts(batch)))
+
+    def in_thread(batch: Batch[_Item]) -> Any:
+        return _settled_pairs(step(*_parts(batch)))  # awaited in the loop
+
+    return in_loop if inspect.iscoroutinefunction(step) else in_thread
 
 
 def _parts(batch: Batch[_Item]) -> tuple[Batch[Any], list[Any]]:
