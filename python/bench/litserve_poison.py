@@ -45,7 +45,13 @@ class Doubles(litserve.LitAPI):
 def serve() -> None:
     api = Doubles(max_batch_size=32, batch_timeout=0.05)
     server = litserve.LitServer(api, accelerator="cpu", workers_per_device=1)
-    server.run(port=PORT, host="127.0.0.1", log_level="error", num_api_servers=1)
+    server.run(
+        port=PORT,
+        host="127.0.0.1",
+        log_level="error",
+        num_api_servers=1,
+        generate_client_file=False,
+    )
 
 
 async def ask() -> None:
