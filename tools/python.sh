@@ -125,6 +125,8 @@ bench_python() {
     "$(python_of)" "$root/python/bench/operations.py"
   PYTHONPATH=$(folder_of release)/python TROUPE_BENCH_JSON=$root/build/bench/python_serve.json \
     "$(python_of)" "$root/python/bench/serve.py"
+  PYTHONPATH=$(folder_of release)/python TROUPE_BENCH_JSON=$root/build/bench/python_serving.json \
+    "$(python_of)" "$root/python/bench/serving.py"
   verdict 'ok, build/bench/python.json, python_chains.json, python_operations.json and python_serve.json'
 }
 

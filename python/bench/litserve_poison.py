@@ -12,6 +12,7 @@ import asyncio
 import collections
 import ctypes
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -27,7 +28,7 @@ class Doubles(litserve.LitAPI):
     def setup(self, device: Any) -> None:
         pass
 
-    def decode_request(self, request: Any) -> Any:
+    def decode_request(self, request):  # LitServe looks at its annotations
         return request["x"]
 
     def predict(self, x: Any) -> Any:
@@ -80,9 +81,11 @@ if __name__ == "__main__":
         serve()
     else:
         with subprocess.Popen(
-            [sys.executable, __file__], env={**os.environ, "KIND": sys.argv[1]}
+            [sys.executable, __file__],
+            env={**os.environ, "KIND": sys.argv[1]},
+            start_new_session=True,
         ) as server:
             try:
                 asyncio.run(ask())
             finally:
-                server.terminate()
+                os.killpg(server.pid, signal.SIGKILL)  # it leaves processes behind
