@@ -9,6 +9,9 @@ namespace {
 
 using std::chrono::nanoseconds;
 
+/// So that sums of costs do not overflow.
+constexpr std::int64_t largest_cost = std::int64_t{1} << 40;
+
 }  // namespace
 
 nanoseconds batch_queue::implementation::part_of_batch(std::int64_t cost) const noexcept {
@@ -48,8 +51,9 @@ refusal batch_queue::implementation::over_limits(const item_terms& terms) const 
   return refusal::none;
 }
 
-admission batch_queue::implementation::check(item_terms& terms, std::uint32_t& place,
-                                             time_point now) const {
+/// The reasons for which no room or time would help; sets what its padded size says.
+admission batch_queue::implementation::check_item(item_terms& terms, std::uint32_t& place,
+                                                  time_point now) const {
   if (closed) return {.reason = refusal::closed};
   if (!config.padded.empty()) {
     const auto size = std::ranges::lower_bound(config.padded, terms.cost);
@@ -57,8 +61,8 @@ admission batch_queue::implementation::check(item_terms& terms, std::uint32_t& p
     place = static_cast<std::uint32_t>(size - config.padded.begin());
     terms.cost = *size;
   }
-  if (terms.cost < 1 || terms.bytes < 0 || terms.bytes > config.queue.bytes ||
-      (config.most_cost > 0 && terms.cost > config.most_cost)) {
+  if (terms.cost < 1 || terms.cost > largest_cost || terms.bytes < 0 ||
+      terms.bytes > config.queue.bytes || (config.most_cost > 0 && terms.cost > config.most_cost)) {
     return {.reason = refusal::cost};
   }
   if (terms.fingerprint != 0) {
@@ -66,6 +70,12 @@ admission batch_queue::implementation::check(item_terms& terms, std::uint32_t& p
     if (found != quarantined.end() && found->second.until > now)
       return {.reason = refusal::quarantine, .retry_after = found->second.until - now};
   }
+  return {};
+}
+
+admission batch_queue::implementation::check(item_terms& terms, std::uint32_t& place,
+                                             time_point now) const {
+  if (const admission refused = check_item(terms, place, now); !refused) return refused;
   const nanoseconds part = part_of_batch(terms.cost);
   if (const refusal why = over_limits(terms); why != refusal::none) {
     const nanoseconds batch = part * config.most_items;

@@ -287,7 +287,7 @@ void batch_queue::implementation::finish(batch_id batch, time_point now, run_end
       if (one.slots.size() == 1)
         convict(one, now, how, fingerprint, seconds);
       else
-        split(std::move(one), now, how, seconds);
+        split(one, now, how, seconds);
       return;
   }
 }

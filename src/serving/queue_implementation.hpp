@@ -70,6 +70,7 @@ class batch_queue::implementation {
   };
 
   // admission.cpp
+  [[nodiscard]] admission check_item(item_terms& terms, std::uint32_t& place, time_point now) const;
   [[nodiscard]] refusal over_limits(const item_terms& terms) const;
   [[nodiscard]] std::chrono::nanoseconds part_of_batch(std::int64_t cost) const noexcept;
   /// Until what is in flight has ended, as predicted.
@@ -88,7 +89,7 @@ class batch_queue::implementation {
   void end_run(const run& one, time_point now, double seconds);
 
   // isolation.cpp
-  void split(run failed, time_point now, run_end how, double seconds);
+  void split(const run& failed, time_point now, run_end how, double seconds);
   void run_again(run lost, time_point now);
   void convict(const run& failed, time_point now, run_end how, std::uint64_t fingerprint,
                double seconds);

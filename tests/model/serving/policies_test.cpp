@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <map>
 #include <random>
 #include <vector>
@@ -321,6 +322,21 @@ TEST(Admission, ServesTheUrgentBesideThePatient) {
     answered += s.items.at(item).terms.deadline - s.items.at(item).at == 250ms ? 1 : 0;
   EXPECT_GT(urgent, 30);
   EXPECT_GE(answered, urgent - 2);
+}
+
+TEST(Admission, RefusesTermsOutOfRange) {
+  served s({.padded = {16, 32}});
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  for (const item_terms& bad : {item_terms{.cost = 33}, item_terms{.cost = most},
+                                item_terms{.bytes = -1}, item_terms{.bytes = most}}) {
+    EXPECT_EQ(s.ask(bad), 0U);
+    EXPECT_EQ(s.last_refusal.reason, refusal::cost);
+  }
+  EXPECT_EQ(s.ask({.deadline = s.now}), 0U);
+  EXPECT_EQ(s.last_refusal.reason, refusal::deadline);
+  served packed({});
+  EXPECT_EQ(packed.ask({.cost = most}), 0U);
+  EXPECT_EQ(packed.ask({.cost = 0}), 0U);
 }
 
 TEST(Admission, RecoversFromAPredictionThatWasFarTooLong) {
