@@ -57,6 +57,12 @@ def test_weights_are_bound_and_a_hang_ends_at_its_run_limit(tmp_path):
         ("def f(x: Reads(4, dtype='f32')) -> None: ...", "wrong.f", "a shape whose first"),
         ("def f(x: Reads('n')) -> None: ...", "wrong.f", "one dtype"),
         ("def f(x: Reads('n', dtype='f32')) -> None: ...", "wrong.f", "one to write"),
+        (
+            "def f(x: Reads('n', dtype='f32'), *, k: int) -> None: ...",
+            "wrong.f",
+            "gives wrong.f its k",
+        ),
+        ("def f(weights: Many()) -> None: ...", "wrong.f", "gives wrong.f its weights"),
         ("def f(x: Reads('n', dtype='f32')) -> None: ...", "wrong.g", "has no operation 'wrong.g'"),
         ("def f(x: Reads('n', dtype='f32')) -> None: ...", None, "declares no model"),
     ],

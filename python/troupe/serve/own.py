@@ -53,6 +53,11 @@ def _plan(what: Declared, file: pathlib.Path) -> Plan:
             "tensors (troupe.Writes)"
         )
     fields = [one for one in operation.spec["fields"] if one["kind"] == "tensor"]
+    for one in operation.spec["fields"]:
+        known = one["kind"] == "tensors" and one["name"] == "weights" and what.weights is not None
+        given = one["kind"] == "tensor" and one["role"] != "update"
+        if not known and not given and one.get("required", True):
+            raise ValueError(f"{what.name}: nothing gives {what.operation} its {one['name']}")
     inputs = [_port(what, one) for one in fields if one["role"] == "read"]
     outputs = [_port(what, one) for one in fields if one["role"] == "write"]
     if not inputs or not outputs:
