@@ -127,7 +127,7 @@ bench_python() {
     "$(python_of)" "$root/python/bench/serve.py"
   PYTHONPATH=$(folder_of release)/python TROUPE_BENCH_JSON=$root/build/bench/python_serving.json \
     "$(python_of)" "$root/python/bench/serving.py"
-  verdict 'ok, build/bench/python.json, python_chains.json, python_operations.json and python_serve.json'
+  verdict 'ok, build/bench/python.json and python_{chains,operations,serve,serving}.json'
 }
 
 # python [--write] [PYTEST_OPTION...]: with --write, the files that are made from descriptions are
