@@ -152,6 +152,37 @@ TEST(Tenants, ThatAreLightHardlyWaitForOneThatIsNot) {
   EXPECT_LT(light_p99(true), light_p99(false) + 2 * usual_time(64) + 8ms);
 }
 
+TEST(Tenants, ThatWereIdleHaveSavedNothing) {
+  served s({.most_items = 8, .queue = {.device_time = 1h}});
+  const auto both_wait = [&](bool second) {
+    for (int i = 0; i < 200; ++i) {
+      for (int j = 0; j < 16; ++j)
+        s.ask({.tenant = 1 + (second ? static_cast<std::uint64_t>(j) % 2 : 0U)});
+      s.advance(2ms);
+    }
+  };
+  both_wait(false);
+  const double before = s.device_seconds(1);
+  both_wait(true);
+  EXPECT_NEAR(s.device_seconds(1) - before, s.device_seconds(2), 0.06);
+}
+
+TEST(Tenants, AreNotKeptOutByAnothersQueue) {
+  served s({.most_items = 8, .queue = {.bytes = 1000, .device_time = 30ms}});
+  s.queue.learn(1, usual_time(1));
+  s.queue.learn(8, usual_time(8));
+  while (s.ask({.tenant = 1}) != 0) {
+  }
+  EXPECT_EQ(s.last_refusal.reason, refusal::device_time);
+  EXPECT_NE(s.ask({.tenant = 2}), 0U);
+  s.advance(1s);
+  // Bytes are given back to the tenant, too.
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_NE(s.ask({.bytes = 400, .tenant = 1}), 0U);
+    s.advance(10ms);
+  }
+}
+
 TEST(Tenants, AreLimitedToTheirShareOfTheDevice) {
   served s({.most_items = 8});
   s.queue.tenants({.most_device_share = 0.3});
