@@ -76,7 +76,7 @@ class cublas {
   void* handle_ = nullptr;
 };
 
-/// What a stream was given, captured once and launched as a CUDA graph.
+/// Work for a stream, captured once and launched as a CUDA graph.
 class graph {
  public:
   graph(stream& on, const std::function<void()>& given);

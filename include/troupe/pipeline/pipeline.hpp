@@ -71,11 +71,12 @@ class pipeline_of_frames final : public pipeline_flow<In, Out> {
       stage.turns.leave();
     }
     // Nothing of this item uses its frame when that is the next one's. The first failure counts:
-    // later ones follow from it.
+    // later ones follow from it, and an aborted request follows from one that ended its worker.
     std::optional<error> first;
     for (sent_by& each : sent) {
       result<void> outcome = co_await as_result(std::move(each.outcome));
-      if (!outcome && !first) first = in_stage(*each.stage, std::move(outcome).error());
+      if (outcome || (first && first->code != errc::aborted)) continue;
+      first = in_stage(*each.stage, std::move(outcome).error());
     }
     if (first) failed = std::move(first);
     future<Out> made =

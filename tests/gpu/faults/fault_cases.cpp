@@ -30,7 +30,6 @@
 #include <array>
 #include <csignal>
 #include <cstdlib>
-#include <span>
 #include <vector>
 
 namespace troupe::gpu_test {
