@@ -39,7 +39,8 @@ std::int64_t pieces_for(std::int64_t n, nanoseconds failover, double batch_secon
 }
 
 /// Sends the items of a failed batch again, in pieces.
-void batch_queue::implementation::split(const run& failed, time_point now, run_end how, double seconds) {
+void batch_queue::implementation::split(const run& failed, time_point now, run_end how,
+                                        double seconds) {
   std::uint64_t of = failed.isolation;
   const bool first = of == 0;
   if (first) of = ++numbers_;
