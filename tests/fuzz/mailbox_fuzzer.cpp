@@ -85,7 +85,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   worker::inbox& inbox = *opened;
   static const os::mapping space = os::reserve(nullptr, 1 << 16).value();
   wire::address_ranges ranges{wire::address_range{space.address(), space.bytes()},
-                                    wire::address_range{space.address(), space.bytes()}};
+                              wire::address_range{space.address(), space.bytes()}};
   inbox.begin();
   worker::job job;
   for (int i = 0; i < 32 && inbox.has_more(); ++i) {

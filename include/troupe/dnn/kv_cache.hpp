@@ -64,8 +64,8 @@ class TROUPE_EXPORT kv_step {
   /// Otherwise the sequences stay as they were before the step, which is over.
   /// \errors the first of its requests'; `invalid_argument` if a layer has not been appended
   [[nodiscard]] result<void> commit();
-  /// The same without waiting: the sequences have the tokens when the future is ready, also if it is
-  /// dropped. Until then they are in an open step.
+  /// The same without waiting: the sequences have the tokens when the future is ready, also if it
+  /// is dropped. Until then they are in an open step.
   [[nodiscard]] future<void> commit_async();
 
  private:

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <troupe/pipeline/turns.hpp>
 #include <troupe/core/task.hpp>
+#include <troupe/pipeline/turns.hpp>
 
 #include <functional>
 #include <string>

@@ -4,8 +4,8 @@
 
 #include <troupe/blas/level1.hpp>
 #include <troupe/blas/level3.hpp>
-#include <troupe/pipeline.hpp>
 #include <troupe/fault/inject.hpp>
+#include <troupe/pipeline.hpp>
 
 #include <gtest/gtest.h>
 
