@@ -23,7 +23,7 @@ using namespace troupe;
 using namespace troupe::bench;
 
 constexpr std::int64_t n = 64;
-constexpr std::size_t elements = 64 * 64;
+constexpr std::size_t elements = 4096;
 
 /// A matrix that turns each row's elements round by one place, so that products stay exact.
 std::vector<float> rotation() {

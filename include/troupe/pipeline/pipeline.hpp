@@ -216,6 +216,7 @@ auto pipeline_of(pipeline_config config, Make make) {
                               "; at least one item has to be in it"});
   }
   std::vector<std::unique_ptr<frame>> frames;
+  frames.reserve(static_cast<std::size_t>(config.in_flight));
   for (int i = 0; i < config.in_flight; ++i)
     frames.push_back(std::make_unique<frame>(make()));
   return pipeline_stages<In, frame>(config, std::move(frames));

@@ -74,6 +74,7 @@ INSTANTIATE_TEST_SUITE_P(Isolation, PipelineOfRequests,
 TEST_P(PipelineOfRequests, AnswersEachItemRightWithSeveralInFlight) {
   auto items = make(4);
   std::vector<future<numbers>> all;
+  all.reserve(200);
   for (int i = 0; i < 200; ++i)
     all.push_back(items.push(input(i)));
   for (int i = 0; i < 200; ++i)

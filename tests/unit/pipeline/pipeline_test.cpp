@@ -29,6 +29,7 @@ TEST(Pipeline, ResultsComeInTheOrderOfPush) {
                      .stage("note", [](frame& f, int& in) { f.number = 2 * in; })
                      .last("tell", [](frame& f) { return f.number; });
   std::vector<future<int>> all;
+  all.reserve(100);
   for (int i = 0; i < 100; ++i)
     all.push_back(doubled.push(i));
   for (int i = 0; i < 100; ++i)
@@ -102,6 +103,7 @@ std::vector<std::pair<int, future<int>>> pushed_by_threads(pipeline<int, int>& t
   std::mutex mutex;
   std::vector<std::pair<int, future<int>>> outcomes;
   std::vector<std::thread> threads;
+  threads.reserve(3);
   for (int t = 0; t < 3; ++t) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < 200; ++i) {
@@ -159,6 +161,7 @@ TEST(Pipeline, AnswersEachItemOnceWhateverItsStagesDo) {
                    .stage("several",
                           [&](frame&) {
                             std::vector<future<void>> sent;
+                            sent.reserve(3);
                             for (int i = 0; i < 3; ++i)
                               sent.push_back(answers.answer());
                             return sent;
