@@ -16,17 +16,24 @@ struct pipeline_turns::state {
   int room;
   std::map<std::uint64_t, std::optional<promise<void>>> waiting;
 
-  /// Those whose turn it is. They are answered without the mutex: an answer runs the item.
-  [[nodiscard]] std::vector<promise<void>> admit() {
+  /// Makes a change, and lets those in whose turn it is then. They are answered without the mutex:
+  /// an answer runs the item.
+  template <class Change>
+  void apply(Change change) {
     std::vector<promise<void>> admitted;
-    for (auto first = waiting.begin(); first != waiting.end() && first->first == next;
-         first = waiting.erase(first), ++next) {
-      if (!first->second) continue;
-      if (room == 0) break;
-      --room;
-      admitted.push_back(*std::move(first->second));
+    {
+      const std::lock_guard lock(mutex);
+      change();
+      for (auto first = waiting.begin(); first != waiting.end() && first->first == next;
+           first = waiting.erase(first), ++next) {
+        if (!first->second) continue;
+        if (room == 0) break;
+        --room;
+        admitted.push_back(*std::move(first->second));
+      }
     }
-    return admitted;
+    for (auto& one : admitted)
+      one.set_value();
   }
 };
 
@@ -37,37 +44,14 @@ pipeline_turns::~pipeline_turns() = default;
 future<void> pipeline_turns::enter(std::uint64_t number) {
   promise<void> turn;
   future<void> comes = turn.get_future();
-  std::vector<promise<void>> admitted;
-  {
-    const std::lock_guard lock(state_->mutex);
-    state_->waiting.emplace(number, std::move(turn));
-    admitted = state_->admit();
-  }
-  for (auto& one : admitted)
-    one.set_value();
+  state_->apply([&] { state_->waiting.emplace(number, std::move(turn)); });
   return comes;
 }
-
 void pipeline_turns::leave() {
-  std::vector<promise<void>> admitted;
-  {
-    const std::lock_guard lock(state_->mutex);
-    ++state_->room;
-    admitted = state_->admit();
-  }
-  for (auto& one : admitted)
-    one.set_value();
+  state_->apply([&] { ++state_->room; });
 }
-
 void pipeline_turns::skip(std::uint64_t number) {
-  std::vector<promise<void>> admitted;
-  {
-    const std::lock_guard lock(state_->mutex);
-    state_->waiting.emplace(number, std::nullopt);
-    admitted = state_->admit();
-  }
-  for (auto& one : admitted)
-    one.set_value();
+  state_->apply([&] { state_->waiting.emplace(number, std::nullopt); });
 }
 
 }  // namespace troupe::detail

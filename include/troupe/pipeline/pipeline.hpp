@@ -24,7 +24,7 @@ class pipeline_of_frames final : public pipeline_flow<In, Out> {
 
   pipeline_of_frames(const pipeline_config& config, std::vector<std::unique_ptr<Frame>> frames,
                      std::vector<pipeline_stage<Frame, In>> stages, std::string last_name,
-                     std::function<future<Out>(Frame&, In&)> last)
+                     std::function<void(promise<Out>&, Frame&, In&)> last)
       : base(config),
         frames_(std::move(frames)),
         stages_(std::move(stages)),
@@ -79,6 +79,7 @@ class pipeline_of_frames final : public pipeline_flow<In, Out> {
       first = in_stage(*each.stage, std::move(outcome).error());
     }
     if (first) failed = std::move(first);
+    // Apart from co_await: g++ 12 destroys operands twice where that is a branch of `?:`.
     future<Out> made =
         failed ? make_failed_future<Out>(*std::move(failed)) : self->finished(frame, one.in);
     result<Out> outcome = co_await as_result(std::move(made));
@@ -98,7 +99,7 @@ class pipeline_of_frames final : public pipeline_flow<In, Out> {
   future<Out> finished(Frame& frame, In& in) {
     promise<Out> sink;
     future<Out> made = sink.get_future();
-    answer_with<Out>(sink, [&] { return last_(frame, in); });
+    last_(sink, frame, in);
     return std::move(made).then([this](result<Out> outcome) -> result<Out> {
       if (!outcome) return in_stage(last_name_, std::move(outcome).error());
       return outcome;
@@ -108,7 +109,7 @@ class pipeline_of_frames final : public pipeline_flow<In, Out> {
   std::vector<std::unique_ptr<Frame>> frames_;
   std::vector<pipeline_stage<Frame, In>> stages_;
   std::string last_name_;
-  std::function<future<Out>(Frame&, In&)> last_;
+  std::function<void(promise<Out>&, Frame&, In&)> last_;
   pipeline_turns exit_;
 };
 
@@ -173,17 +174,15 @@ class pipeline_stages {
   auto last(std::string name, F f) && {
     using returned = std::remove_cvref_t<decltype(detail::call_stage(f, std::declval<Frame&>(),
                                                                      std::declval<In&>()))>;
-    using out = typename detail::last_value<returned>::type;
-    auto call = [f = std::move(f)](Frame& frame, In& in) mutable -> future<out> {
-      if constexpr (detail::is_task<returned>) {
-        return start(detail::call_stage(f, frame, in));
-      } else {
-        promise<out> sink;
-        future<out> made = sink.get_future();
-        detail::answer_with<out>(sink,
-                                 [&]() -> returned { return detail::call_stage(f, frame, in); });
-        return made;
-      }
+    using out = typename detail::flattened<returned>::type;
+    auto call = [f = std::move(f)](promise<out>& sink, Frame& frame, In& in) mutable {
+      detail::answer_with<out>(sink, [&] {
+        if constexpr (detail::is_task<returned>) {
+          return start(detail::call_stage(f, frame, in));
+        } else {
+          return detail::call_stage(f, frame, in);
+        }
+      });
     };
     return pipeline<In, out>(std::make_shared<detail::pipeline_of_frames<In, out, Frame>>(
         config_, std::move(frames_), std::move(stages_), std::move(name), std::move(call)));

@@ -57,23 +57,6 @@ pipeline_step begin_stage(F& f, Frame& frame, In& in) {
   return step;
 }
 
-template <class T>
-struct last_value {
-  using type = T;
-};
-template <class T>
-struct last_value<future<T>> {
-  using type = T;
-};
-template <class T>
-struct last_value<task<T>> {
-  using type = T;
-};
-template <class T>
-struct last_value<result<T>> {
-  using type = T;
-};
-
 template <class Frame, class In>
 struct pipeline_stage {
   std::string name;
