@@ -2,21 +2,25 @@
 #
 # Such a machine may have no network and not everything that a build needs. `gpu-pack` builds here
 # and puts the programs for it into build/gpu, which finds its parts relative to itself, and that
-# into build/gpu.tar.gz, which you bring along. There, `gpu-test` and `gpu-bench` use it if it was built
+# into build/gpu.tar.xz, which you bring along. There, `gpu-test` and `gpu-bench` use it if it was built
 # from the sources beside it, and otherwise build from those. Both run unattended, keep their findings
 # so far when they are ended, and print a verdict at the end.
 # shellcheck shell=bash disable=SC2154 # root and packages_build are the other's
 
 gpu_stage=$root/build/gpu
-gpu_archive=$root/build/gpu.tar.gz
+gpu_archive=$root/build/gpu.tar.xz
 gpu_results=$(realpath -m "${OUT:-$root/build/gpu-results}")
-# Files that travel with a working tree have a limit, and the sources travel too. Most of it is OpenBLAS,
-# for the CPU backend, which conformance asks what there is to test.
-gpu_archive_limit_mib=50
-
-# Programs that are of use on a GPU, besides the benchmarks.
-gpu_programs=(device_test device_freeze_test plugin_test rng_stream_test worked_example_test gpu_faults
-              gpu_history gpu_worlds gpu_mapping worlds_test hello digits example_plugin troupe)
+# The parts of gpu-test and the programs that each needs; "conformance" stands for those of all libraries.
+declare -A gpu_parts=(
+  [conformance]=conformance
+  [device]='device_test device_freeze_test plugin_test example_plugin rng_stream_test gpu_mapping worked_example_test digits'
+  [python]=''
+  [faults]='gpu_faults plugin_test'
+  [history]=gpu_history
+  [worlds]='collective_conformance worlds_test gpu_worlds'
+  [sanitizer]=conformance
+  [limits]=conformance
+)
 
 # A name for the contents of everything that is built. The same wherever the files are the same: it
 # does not depend on their order, times and rights, the locale and files that tools leave behind.
@@ -33,72 +37,32 @@ gpu_benchmarks() { grep '^gpu_' "$1/benchmarks.txt"; }
 # The conformance programs, one of each library.
 gpu_conformance() { sed 's/$/_conformance/' "$1/libraries.txt"; }
 
-# Everything that is of use there. `faults` measures whatever backend there is, so a rehearsal has
-# something to measure; `runtime` and `device` concern the CPU alone.
+# gpu_names FOLDER [PART|BENCHMARK...]: the programs of those; without any, of all. `faults` measures
+# whatever backend there is, so a rehearsal has something to measure; `runtime` and `device` concern the
+# CPU alone.
 gpu_names() {
-  printf '%s\n' "${gpu_programs[@]}" bench_faults
-  gpu_conformance "$1"
-  gpu_benchmarks "$1" | sed 's/^/bench_/'
+  local from=$1 one name wanted=("${@:2}")
+  ((${#wanted[@]} > 0)) || mapfile -t wanted < <(printf '%s\n' "${!gpu_parts[@]}" && gpu_benchmarks "$from")
+  {
+    printf '%s\n' troupe hello bench_faults
+    for one in "${wanted[@]}"; do
+      if [[ -z ${gpu_parts[$one]+known} ]]; then
+        printf 'bench_%s\n' "$one"
+        continue
+      fi
+      for name in ${gpu_parts[$one]}; do
+        if [[ $name == conformance ]]; then gpu_conformance "$from"; else printf '%s\n' "$name"; fi
+      done
+    done
+  } | LC_ALL=C sort -u
 }
 
+# gpu_build [PART|BENCHMARK...]
+# shellcheck disable=SC2120 # gpu-pack gives some
 gpu_build() {
   local targets
-  configure gpu
-  mapfile -t targets < <(gpu_names "$(folder_of gpu)" | sed 's/^/bin\//')
+  mapfile -t targets < <(gpu_names "$(folder_of gpu)" "$@" | sed 's/^/bin\//')
   build gpu troupe-telemetry "${targets[@]}"
-}
-
-# Packing ----------------------------------------------------------------------------------------
-
-# The libraries of the system that FILE... need and that another machine may lack: not the C and
-# C++ runtimes, which are upwards compatible, and nothing of CUDA, which is there.
-gpu_needed_libraries() {
-  ldd "$@" 2>/dev/null |
-    sed -n 's/.* => \(\/[^ ]*\) .*/\1/p' | LC_ALL=C sort -u |
-    awk -v own="$root/" 'index($0, own) != 1 &&
-      !/\/lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s|cu[^\/]*|nvidia[^\/]*|nvJitLink)\.so/'
-}
-
-# The commit that was packed, as far as git knows it.
-gpu_commit() {
-  git -C "$root" describe --always --dirty --exclude '*' 2>/dev/null || printf 'unknown\n'
-}
-
-command_gpu-pack() {
-  need "${packages_build[@]}"
-  local from sources name names
-  [[ -n ${CUDACXX:-} ]] || type nvcc >/dev/null 2>&1 ||
-    give_up 'no CUDA compiler: nvcc is not on the PATH, and CUDACXX says nothing'
-  from=$(folder_of gpu)
-  sources=$(gpu_fingerprint)
-  gpu_build
-  step='staging build/gpu'
-  say 'staging build/gpu'
-  rm -rf "$gpu_stage"
-  mkdir -p "$gpu_stage"/{bin,lib/plugins,lib/troupe,libexec/troupe}
-  mapfile -t names < <(gpu_names "$from")
-  for name in "${names[@]}"; do
-    cp "$from/bin/$name" "$gpu_stage/bin/"
-  done
-  cp "$from"/lib/libtroupe{,-telemetry}.so.0 "$gpu_stage/lib/" # the names that programs ask for
-  cp "$from"/lib/troupe/*.so "$gpu_stage/lib/troupe/"
-  cp "$from"/lib/plugins/*.so "$gpu_stage/lib/plugins/" # as users have them
-  cp "$from"/libexec/troupe/troupe-{worker,compiler} "$gpu_stage/libexec/troupe/"
-  gpu_needed_libraries "$gpu_stage"/{bin,libexec/troupe,lib/plugins,lib/troupe}/* "$gpu_stage"/lib/*.so* |
-    xargs -r cp -L -t "$gpu_stage/lib/"
-  find "$gpu_stage" -type f -exec strip --strip-unneeded {} +
-  { gpu_benchmarks "$from" && printf 'faults\n'; } >"$gpu_stage/benchmarks.txt"
-  cp "$from/libraries.txt" "$gpu_stage/"
-  [[ $(gpu_fingerprint) == "$sources" ]] ||
-    give_up 'the sources have changed meanwhile; run ./dev gpu-pack again'
-  printf 'sources %s\ncommit %s\n' "$sources" "$(gpu_commit)" >"$gpu_stage/MANIFEST"
-  local mib
-  step='packing build/gpu.tar.gz'
-  tar -C "$gpu_stage" -czf "$gpu_archive" MANIFEST bin lib libexec benchmarks.txt libraries.txt
-  mib=$((($(stat -c %s "$gpu_archive") + 1048575) / 1048576))
-  ((mib <= gpu_archive_limit_mib)) ||
-    give_up "build/gpu.tar.gz takes $mib MiB, more than $gpu_archive_limit_mib"
-  verdict "ok, build/gpu.tar.gz, $mib MiB, of sources $sources"
 }
 
 # On the machine with a GPU ----------------------------------------------------------------------
@@ -123,10 +87,10 @@ gpu_missing_for_build() {
 # Unpacks build/gpu from the archive brought along, unless it is unpacked already.
 gpu_unpack() {
   [[ -s $gpu_archive ]] || return 0
-  tar -xzO --occurrence=1 -f "$gpu_archive" MANIFEST | cmp -s - "$gpu_stage/MANIFEST" && return 0
+  tar -xJO --occurrence=1 -f "$gpu_archive" MANIFEST | cmp -s - "$gpu_stage/MANIFEST" && return 0
   rm -rf "$gpu_stage"
   mkdir -p "$gpu_stage"
-  tar -C "$gpu_stage" -xzf "$gpu_archive"
+  tar -C "$gpu_stage" -xJf "$gpu_archive"
 }
 
 gpu_manifest() { sed -n "s/^$1 //p" "$gpu_stage/MANIFEST" 2>/dev/null || true; }
@@ -158,8 +122,9 @@ gpu_prepare() {
     mapfile -t missing < <(gpu_missing_for_build)
     if ((${#missing[@]} > 0)); then
       list=$(printf ', %s' "${missing[@]}")
-      give_up "cannot build here without ${list:2}; run ./dev gpu-pack where they are, and bring build/gpu.tar.gz along"
+      give_up "cannot build here without ${list:2}; run ./dev gpu-pack where they are, and bring build/gpu.tar.xz along"
     fi
+    configure gpu
     gpu_build
     programs=$(folder_of gpu)
     gpu_built_from=$(gpu_commit)

@@ -86,6 +86,7 @@ run_python_tests() {
   step='testing the Python package'
   say "$step"
   rm -f "$report"
+  seed_tests
   (cd "$root" && PYTHONPATH=$folder/python PYTHONDONTWRITEBYTECODE=1 TROUPE_BUILD=$folder \
     "$(python_of)" -m pytest -q -p no:cacheprovider --junitxml="$report" "$@") || status=$?
   [[ -s $report ]] || return 1

@@ -23,7 +23,8 @@ def gpu(system):
 
 @pytest.fixture
 def rng():
-    return np.random.default_rng()
+    seed = os.environ.get("TROUPE_TEST_SEED")
+    return np.random.default_rng(int(seed) if seed else None)
 
 
 @pytest.fixture(scope="session")

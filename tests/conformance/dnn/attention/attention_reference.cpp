@@ -70,14 +70,18 @@ double problem::kept(std::int64_t b, std::int64_t head, std::int64_t i, std::int
   return static_cast<double>(word) >= dropout * 4294967296.0 ? 1 / (1 - dropout) : 0;
 }
 
+double problem::factor() const {
+  const double d = static_cast<double>(q.size[3]);
+  return scale != 0 ? scale : d > 0 ? 1 / std::sqrt(d) : 1;
+}
+
 double problem::score(std::int64_t b, std::int64_t head, std::int64_t i, std::int64_t j,
                       double* slope) const {
   const std::int64_t of_k = head / (heads() / k.size[1]);
   double s = 0;
   for (std::int64_t x = 0; x < q.size[3]; ++x)
     s += q(b, head, i, x) * k(b, of_k, j, x);
-  const double d = static_cast<double>(q.size[3]);
-  s *= descale_scores * (scale != 0 ? scale : d > 0 ? 1 / std::sqrt(d) : 1);
+  s *= descale_scores * factor();
   if (slope != nullptr) *slope = soft_cap == 0 ? 1 : 1 / std::pow(std::cosh(s / soft_cap), 2);
   if (soft_cap != 0) s = soft_cap * std::tanh(s / soft_cap);
   if (!bias.values.empty())
@@ -139,8 +143,8 @@ gradients differentiate(const problem& p, const block& o, const block& d_o,
   gradients g{block(p.q.size),     block(p.k.size),    block(p.v.size), block(p.bias.size),
               block(p.sinks.size), block(p.q.size),    block(p.k.size), block(p.v.size),
               block(p.bias.size),  block(p.sinks.size)};
-  const double d = static_cast<double>(p.q.size[3]);
-  const double factor = p.scale != 0 ? p.scale : d > 0 ? 1 / std::sqrt(d) : 1;
+  // The slope of a soft cap is 1 - tanh², whose terms are up to 1 however small it is.
+  const double size_of_by = std::abs(p.factor()) * (p.soft_cap != 0 ? 2 : 1);
   for (std::int64_t b = 0; b < p.batch(); ++b) {
     for (std::int64_t head = 0; head < p.heads(); ++head) {
       const std::int64_t of_k = head / (p.heads() / p.k.size[1]);
@@ -181,11 +185,11 @@ gradients differentiate(const problem& p, const block& o, const block& d_o,
             g.size_bias(bias_b, bias_h, i, j) += size;
           }
           for (std::int64_t x = 0; x < p.q.size[3]; ++x) {
-            const double by = factor * slope;
+            const double by = p.factor() * slope;
             g.d_q(b, head, i, x) += by * d_s * p.k(b, of_k, j, x);
             g.d_k(b, of_k, j, x) += by * d_s * p.q(b, head, i, x);
-            g.size_q(b, head, i, x) += by * size * std::abs(p.k(b, of_k, j, x));
-            g.size_k(b, of_k, j, x) += by * size * std::abs(p.q(b, head, i, x));
+            g.size_q(b, head, i, x) += size_of_by * size * std::abs(p.k(b, of_k, j, x));
+            g.size_k(b, of_k, j, x) += size_of_by * size * std::abs(p.q(b, head, i, x));
           }
         }
       }

@@ -63,6 +63,8 @@ struct problem {
   /// The factor of one score; 0 if it is dropped.
   [[nodiscard]] double kept(std::int64_t b, std::int64_t head, std::int64_t i,
                             std::int64_t j) const;
+  /// The factor of each product of a query and a key.
+  [[nodiscard]] double factor() const;
   /// `slope` becomes its derivative by the scaled product of the query and the key.
   [[nodiscard]] double score(std::int64_t b, std::int64_t head, std::int64_t i, std::int64_t j,
                              double* slope = nullptr) const;
