@@ -9,13 +9,7 @@ import time
 
 import pytest
 import troupe
-
-
-def eventually(condition, seconds=10):
-    until = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.01)
+from waits import eventually
 
 
 def kinds(caplog, device):
