@@ -117,6 +117,23 @@ def test_a_run_takes_other_numbers_for_parameters(gpu):
         gpu.run(graph, factor=x)
 
 
+def test_a_run_takes_other_rows_of_a_cache(gpu):
+    cache, token, out = gpu.zeros((4, 2)), gpu.tensor([1.0, 2.0], "f4"), gpu.empty((4, 2))
+    with gpu.record("append") as graph:
+        gpu.memory.copy(from_=token, to=cache[0])
+        gpu.memory.copy(from_=cache, to=out)
+    graph.parameter("row", cache[0], within=cache)
+    for row in (2, 0):
+        gpu.run(graph, row=cache[row]).result()
+    assert out.tolist() == [[1, 2], [0, 0], [1, 2], [0, 0]]
+    with pytest.raises(troupe.Aliasing, match="parameter row must lie within"):
+        gpu.run(graph, row=gpu.zeros((2,)))
+    with gpu.record("scale") as graph:
+        scaled = gpu.blas.scal(x=token, alpha=2)
+    with pytest.raises(troupe.InvalidArgument, match="a number lies within no tensor"):
+        graph.parameter("factor", scaled, "alpha", within=token)
+
+
 def test_a_graph_is_part_of_another(gpu, arrays):
     x, w, _ = map(gpu.tensor, arrays)
     with gpu.record("inner") as inner:

@@ -2283,9 +2283,9 @@ class Graph(Library):
     def run(
         self,
         definition: TensorLike,
-        reads: Sequence[TensorLike],
         writes: Sequence[TensorLike],
         updates: Sequence[TensorLike],
+        reads: Sequence[TensorLike],
         *,
         label: str = ...,
         digest: Sequence[int] = ...,
@@ -2301,9 +2301,9 @@ class Graph(Library):
     def run_conditional(
         self,
         definition: TensorLike,
-        reads: Sequence[TensorLike],
         writes: Sequence[TensorLike],
         updates: Sequence[TensorLike],
+        reads: Sequence[TensorLike],
         *,
         label: str = ...,
         digest: Sequence[int] = ...,

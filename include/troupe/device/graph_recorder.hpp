@@ -70,10 +70,16 @@ class TROUPE_EXPORT graph_recorder {
   void next_body();
   void end();
 
-  /// Lets each run name another tensor instead of `t` and of all views of it. \errors
+  /// Lets each run name another tensor instead of `t` and of all views within it. \errors
   /// `invalid_argument` for a name that is taken, and for a tensor that no request uses; `aliasing`
   /// for one that a request uses only in part, and for one that overlaps another parameter
   void parameter(std::string_view name, const any_tensor& t);
+  /// The same for a part of `within`, which requests use as a whole, too, such as the rows of new
+  /// tokens in pages of keys: each run names another part of it, of any alignment. Views that reach
+  /// beyond `t` stay where they are. `within` may be a parameter, or a part of one; if a run names
+  /// another tensor for it, the part must lie in that one. \errors also `aliasing` for a tensor
+  /// that is not within
+  void parameter(std::string_view name, const any_tensor& t, const any_tensor& within);
   /// Lets each run choose the value of a field: `rec.parameter("rate", step, "alpha")`. \errors
   /// `invalid_argument` also for a request of another graph, and for a field that is no number
   template <class Reply>

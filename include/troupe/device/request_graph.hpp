@@ -75,7 +75,8 @@ class TROUPE_EXPORT graph_replies {
 /// request. With arguments also `invalid_argument` for an unknown parameter; `type_mismatch`,
 /// `shape_mismatch` and `layout_unsupported` for a tensor with another type, extents, strides or a
 /// smaller alignment; `aliasing` for one that overlaps another tensor of the graph where one of the
-/// two is written
+/// two is written, and for a part of a tensor (`graph_recorder::parameter`) that does not lie in
+/// it, or where the graph would read what it overwrites at the recorded place
 class TROUPE_EXPORT request_graph {
  public:
   explicit request_graph(std::shared_ptr<const detail::recorded_graph> graph) noexcept

@@ -147,6 +147,25 @@ nb::dict info(py_graph& g, nb::handle device) {
   return all;
 }
 
+void add_parameter(py_graph& g, const std::string& name, nb::handle of,
+                   const std::optional<std::string>& field, nb::handle within) {
+  if (field) {
+    if (!within.is_none()) {
+      raise({.code = errc::invalid_argument,
+             .message = "parameter " + name + ": a number lies within no tensor"});
+    }
+    if (!nb::isinstance<py_future>(of)) {
+      refuse_given("parameter: of", "the Future of a recorded request", of);
+    }
+    const std::uint64_t number = nb::inst_ptr<py_future>(of)->recorded().request;
+    return step(g, [&](graph_recorder& r) { r.parameter(name, number, *field); });
+  }
+  const any_tensor t = condition_given(of, "parameter: of");
+  if (within.is_none()) return step(g, [&](graph_recorder& r) { r.parameter(name, t); });
+  const any_tensor whole = condition_given(within, "parameter: within");
+  step(g, [&](graph_recorder& r) { r.parameter(name, t, whole); });
+}
+
 void add_bodies(nb::class_<py_graph>& c) {
   c.def("_begin_repeat",
         [](py_graph& g, nb::handle condition, std::int64_t at_most) {
@@ -187,23 +206,13 @@ void add_graph(nb::module_& m) {
           [](py_graph& g, nb::handle kind, nb::handle, nb::handle) { g.leave(!kind.is_none()); },
           nb::arg("kind").none(), nb::arg("value").none(), nb::arg("trace").none())
       .def(
-          "parameter",
-          [](py_graph& g, const std::string& name, nb::handle of,
-             std::optional<std::string> field) {
-            if (field) {
-              if (!nb::isinstance<py_future>(of)) {
-                refuse_given("parameter: of", "the Future of a recorded request", of);
-              }
-              const std::uint64_t number = nb::inst_ptr<py_future>(of)->recorded().request;
-              return step(g, [&](graph_recorder& r) { r.parameter(name, number, *field); });
-            }
-            const any_tensor t = condition_given(of, "parameter: of");
-            step(g, [&](graph_recorder& r) { r.parameter(name, t); });
-          },
-          nb::arg("name"), nb::arg("of"), nb::arg("field") = nb::none(),
-          "Lets each run name another tensor instead of this one and of all views of it; or, with "
-          "a\n"
-          "field, another number for that field of a recorded request.")
+          "parameter", &add_parameter, nb::arg("name"), nb::arg("of"),
+          nb::arg("field") = nb::none(), nb::arg("within") = nb::none(),
+          "Lets each run name another tensor instead of this one and of all views within it; or, "
+          "with\n"
+          "a field, another number for that field of a recorded request. A part of a tensor that "
+          "the\n"
+          "graph uses as a whole, too, is declared with within=whole: each run names another part.")
       .def_prop_ro("name", &py_graph::name, "The name that it was recorded with.")
       .def_prop_ro(
           "requests", [](py_graph& g) { return g.graph().requests(); },

@@ -69,8 +69,11 @@ std::optional<error> taint_watch::conclude(std::uint16_t slot, bool success) {
   const taint_book::request self = named(slot, r.ticket);
   taint_cause culprit;
   r.operands.for_each([&](const kept_operand& o) {
-    if (culprit || o.role == access::write || !is_watched(o.buffer)) return;
-    culprit = pool_of(o).taints().tainted_for(self, *o.buffer.get(), o.where.begin, o.where.end);
+    if (o.role == access::write || !is_watched(o.buffer)) return;
+    for (const footprint& part : read_through(o, *r.type, r.operands)) {
+      if (culprit) return;
+      culprit = pool_of(o).taints().tainted_for(self, *o.buffer.get(), part.begin, part.end);
+    }
   });
   cease(slot);
   invalidated_ = invalidated_ || culprit != nullptr || !success;
@@ -127,12 +130,14 @@ taint_watch::finding taint_watch::look_at(const record& r, const taint_book::req
   r.operands.for_each([&](const kept_operand& o) {
     if (!is_watched(o.buffer)) return;
     const taint_book& book = pool_of(o).taints();
-    const bool doubtful = book.doubtful_for(as, *o.buffer.get(), o.where.begin, o.where.end);
-    found.concerned = found.concerned || doubtful;
-    if (o.role == access::write) return;
-    found.uncertain = found.uncertain || doubtful;
-    if (!found.culprit) {
-      found.culprit = book.undefined_for(as, *o.buffer.get(), o.where.begin, o.where.end);
+    for (const footprint& part : read_through(o, *r.type, r.operands)) {
+      const bool doubtful = book.doubtful_for(as, *o.buffer.get(), part.begin, part.end);
+      found.concerned = found.concerned || doubtful;
+      if (o.role == access::write) continue;
+      found.uncertain = found.uncertain || doubtful;
+      if (!found.culprit) {
+        found.culprit = book.undefined_for(as, *o.buffer.get(), part.begin, part.end);
+      }
     }
   });
   return found;

@@ -103,19 +103,12 @@ class graph_recorder::recording {
     return splice_body(child, 0, *roots, *values);
   }
 
-  [[nodiscard]] result<void> parameter(std::string_view name, const any_tensor& t) {
-    if (t.null()) return invalid(fmt::format("parameter {} must not be null", name));
-    if (made_.has_parameter(name))
-      return invalid(fmt::format("parameter {} is there already", name));
-    for (const auto& other : made_.parameters) {
-      if (!other.tensor.overlaps(t)) continue;
-      return error{.code = errc::aliasing,
-                   .message = fmt::format("parameter {} overlaps parameter {}", name, other.name)};
-    }
-    made_.parameters.push_back({.name = std::string(name), .tensor = t, .roots = {}});
-    return {};
+  [[nodiscard]] result<void> parameter(std::string_view name, const any_tensor& t,
+                                       const any_tensor* within) {
+    if (within == nullptr) return made_.add_parameter(name, t, {});
+    if (within->null()) return invalid(fmt::format("parameter {}: within must not be null", name));
+    return made_.add_parameter(name, t, *within);
   }
-
   [[nodiscard]] result<void> parameter(std::string_view name, std::uint64_t request,
                                        std::string_view field) {
     return made_.add_value_parameter(name, request, field);
@@ -167,7 +160,8 @@ class graph_recorder::recording {
   [[nodiscard]] result<void> check_operand(std::string_view field, const any_tensor& t,
                                            access role) {
     operand_list kept;
-    outgoing_operands operands(device_.core()->memory(), device_.core()->host_memory(), kept);
+    outgoing_operands operands(request_type_of<graph::run>(), device_.core()->memory(),
+                               device_.core()->host_memory(), kept);
     auto place = operands.locate(field, t, role);
     if (place || place.error().code == errc::tainted_buffer) return {};
     return std::move(place).error();
@@ -251,8 +245,6 @@ class graph_recorder::recording {
     return {};
   }
 
-  [[nodiscard]] result<void> find_parameters();
-
   device device_;
   const std::thread::id thread_ = std::this_thread::get_id();
   bool is_finished_ = false;
@@ -265,29 +257,6 @@ class graph_recorder::recording {
   std::map<std::uint64_t, std::uint64_t> type_numbers_;
   std::map<const std::byte*, std::vector<std::size_t>> roots_at_;
 };
-
-// A parameter moves all views within it. One that lies partly outside could not be moved.
-result<void> graph_recorder::recording::find_parameters() {
-  for (auto& p : made_.parameters) {
-    const auto [begin, end] = p.tensor.reach();
-    const std::byte* const first = p.tensor.address() + begin;
-    const std::byte* const last = p.tensor.address() + end;
-    for (std::size_t i = 0; i < made_.roots.size(); ++i) {
-      const any_tensor& root = made_.roots[i];
-      if (!root.overlaps(p.tensor)) continue;
-      const auto reach = root.reach();
-      if (root.address() + reach.begin < first || root.address() + reach.end > last) {
-        return error{
-            .code = errc::aliasing,
-            .message = fmt::format("graph {}: parameter {} is only a part of {} ({})", made_.name,
-                                   p.name, root.to_string(), made_.user_of(i))};
-      }
-      p.roots.push_back(i);
-    }
-    if (p.roots.empty()) return invalid(fmt::format("no request uses parameter {}", p.name));
-  }
-  return {};
-}
 
 result<request_graph> graph_recorder::recording::finish() {
   if (failure_) return *failure_;
@@ -302,7 +271,7 @@ result<request_graph> graph_recorder::recording::finish() {
     for (const std::size_t body : blocks_[i])
       what.bodies.push_back(std::move(members_[body]));
   }
-  if (auto found = find_parameters(); !found) return std::move(found).error();
+  if (auto found = made_.find_parameters(); !found) return std::move(found).error();
   std::vector<graph::view_bytes> views;
   std::ranges::transform(made_.roots, std::back_inserter(views), graph::bytes_of);
   std::array<std::uint64_t, 3> places{};
@@ -361,7 +330,12 @@ void graph_recorder::end() {
 }
 
 void graph_recorder::parameter(std::string_view name, const any_tensor& t) {
-  recording_->take([&] { return recording_->parameter(name, t); });
+  recording_->take([&] { return recording_->parameter(name, t, nullptr); });
+}
+
+void graph_recorder::parameter(std::string_view name, const any_tensor& t,
+                               const any_tensor& within) {
+  recording_->take([&] { return recording_->parameter(name, t, &within); });
 }
 
 void graph_recorder::parameter(std::string_view name, std::uint64_t request,

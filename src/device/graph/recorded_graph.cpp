@@ -8,61 +8,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
 
 namespace troupe::detail {
-namespace {
-
-/// A kernel may count on so much; more helps none.
-std::uint64_t alignment_of(const any_tensor& t) noexcept {
-  constexpr std::uint64_t most = 256;
-  const auto address = reinterpret_cast<std::uintptr_t>(t.address());
-  return address == 0 ? most : std::min(most, std::uint64_t{1} << std::countr_zero(address));
-}
-
-result<void> fits(const recorded_graph::parameter& p, const any_tensor& given) {
-  const any_tensor& recorded = p.tensor;
-  const auto refuse = [&](errc code, std::string_view rule) -> result<void> {
-    return error{
-        .code = code,
-        .message = fmt::format("parameter {} {}; it is {}, and {} was recorded", p.name, rule,
-                               given.null() ? "null" : given.to_string(), recorded.to_string())};
-  };
-  if (given.null()) return refuse(errc::invalid_argument, "must be given");
-  if (given.type() != recorded.type()) {
-    return refuse(errc::type_mismatch, "must have the recorded type");
-  }
-  if (!std::ranges::equal(given.extents(), recorded.extents())) {
-    return refuse(errc::shape_mismatch, "must have the recorded extents");
-  }
-  if (!std::ranges::equal(given.strides(), recorded.strides())) {
-    return refuse(errc::layout_unsupported, "must have the recorded strides");
-  }
-  if (given.space() != recorded.space()) {
-    return refuse(errc::invalid_argument, "must be in the same kind of memory");
-  }
-  if (alignment_of(given) < alignment_of(recorded)) {
-    return refuse(errc::layout_unsupported,
-                  fmt::format("must be aligned to {} bytes", alignment_of(recorded)));
-  }
-  return {};
-}
-
-/// The view that lies in `to` where `view` lies in `from`.
-result<any_tensor> moved(const any_tensor& view, const any_tensor& from, const any_tensor& to) {
-  if (!to.buffer()) return any_tensor(to);  // refused when it is sent
-  const std::int64_t size = size_of(view.type());
-  const std::int64_t offset =
-      (to.address() - to.buffer()->address) + (view.address() - from.address());
-  const auto whole = any_tensor::owned(to.buffer(), view.type(),
-                                       {static_cast<std::int64_t>(to.buffer()->bytes) / size});
-  auto first = whole.slice(0, offset / size, offset / size + 1);
-  if (!first) return first;
-  return first->as_strided(shape(view.extents()), view.strides());
-}
-
-}  // namespace
 
 any_request recorded_graph::request_at(std::uint64_t number) const {
   const graph::node& n = what.nodes[number];
@@ -105,52 +53,8 @@ std::string recorded_graph::user_of(std::size_t root) const {
   return fmt::format("request {}, {}: {}", number, type->name, field);
 }
 
-result<std::vector<any_tensor>> recorded_graph::with(
-    const std::vector<graph_argument>& arguments) const {
-  std::vector<any_tensor> all = roots;
-  std::vector<const parameter*> moved_by(roots.size());
-  for (const graph_argument& given : arguments) {
-    const auto p = std::ranges::find(parameters, given.parameter, &parameter::name);
-    if (p == parameters.end()) {
-      if (has_parameter(given.parameter)) continue;  // a number
-      return error{
-          .code = errc::invalid_argument,
-          .message = fmt::format("the graph {} has no parameter {}", name, given.parameter)};
-    }
-    const auto* const tensor = std::get_if<any_tensor>(&given.value);
-    if (auto good = fits(*p, tensor != nullptr ? *tensor : any_tensor()); !good) {
-      return std::move(good).error();
-    }
-    for (const std::size_t root : p->roots) {
-      if (moved_by[root] != nullptr) {
-        return error{.code = errc::invalid_argument,
-                     .message = fmt::format("parameter {} is given twice", given.parameter)};
-      }
-      moved_by[root] = &*p;
-      if (roots[root].empty()) continue;
-      auto there = moved(roots[root], p->tensor, *tensor);
-      if (!there) return std::move(there).error();
-      all[root] = *std::move(there);
-    }
-  }
-  // Views of one parameter lie to each other as they were recorded.
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (moved_by[i] == nullptr) continue;
-    for (std::size_t j = 0; j < all.size(); ++j) {
-      if (moved_by[j] == moved_by[i] || !all[i].overlaps(all[j])) continue;
-      if (what.roots[i].role == access::read && what.roots[j].role == access::read) continue;
-      return error{
-          .code = errc::aliasing,
-          .message = fmt::format("parameter {} overlaps another tensor of the graph, and one "
-                                 "of them is written ({}; {})",
-                                 moved_by[i]->name, user_of(i), user_of(j))};
-    }
-  }
-  return all;
-}
-
 bool recorded_graph::has_parameter(std::string_view parameter_name) const noexcept {
-  return std::ranges::find(parameters, parameter_name, &parameter::name) != parameters.end() ||
+  return parameter_numbers_.contains(parameter_name) ||
          std::ranges::find(value_parameters, parameter_name, &value_parameter::name) !=
              value_parameters.end();
 }

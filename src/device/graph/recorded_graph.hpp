@@ -1,6 +1,7 @@
 #pragma once
 
 #include "builtin/graph/requests/definition.hpp"
+#include "device/graph/sorted_views.hpp"
 
 #include <troupe/device/device.hpp>
 #include <troupe/device/request_graph.hpp>
@@ -9,9 +10,12 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -23,7 +27,10 @@ class recorded_graph {
   struct parameter {
     std::string name;
     any_tensor tensor;
-    std::vector<std::size_t> roots;  ///< the views of it
+    any_tensor within{};                ///< if it is a part; else null
+    std::vector<std::size_t> roots{};   ///< its views
+    std::vector<std::size_t> wholes{};  ///< the parameters around it, the smallest last
+    bool has_parts = false;             ///< or is one
   };
 
   /// A field that a run may choose the value of: that of `definition::values` at the same place.
@@ -55,6 +62,11 @@ class recorded_graph {
   [[nodiscard]] std::string user_of(std::size_t root) const;
   [[nodiscard]] bool has_parameter(std::string_view parameter_name) const noexcept;
   /// While it is recorded. \errors those of `graph_recorder::parameter`
+  [[nodiscard]] result<void> add_parameter(std::string_view parameter_name, const any_tensor& t,
+                                           const any_tensor& within);
+  /// Once all requests are recorded. \errors those of `graph_recorder::parameter`
+  [[nodiscard]] result<void> find_parameters();
+  /// While it is recorded. \errors those of `graph_recorder::parameter`
   [[nodiscard]] result<void> add_value_parameter(std::string_view parameter_name,
                                                  std::uint64_t number, std::string_view field);
   /// The values of the recorded requests, or of a run. \errors those of `device::run`
@@ -80,7 +92,20 @@ class recorded_graph {
   mutable std::atomic<bool> has_faulted{false};
 
  private:
-  mutable std::mutex mutex_;  // guards the next
+  [[nodiscard]] result<void> lies_within(const parameter& p,
+                                         const std::vector<const any_tensor*>& given) const;
+  [[nodiscard]] result<void> keeps_apart(const std::vector<any_tensor>& all,
+                                         const std::vector<const parameter*>& moved_by) const;
+  [[nodiscard]] result<void> may_be_in_one_request(std::size_t i, std::size_t j,
+                                                   const std::vector<any_tensor>& all) const;
+  [[nodiscard]] result<void> keeps_roles(const std::vector<any_tensor>& all,
+                                         const parameter& part) const;
+
+  std::map<std::string, std::size_t, std::less<>> parameter_numbers_;
+  sorted_views recorded_places_;                   // the places of roots
+  std::vector<const parameter*> owners_;           // by root: the smallest parameter around it
+  std::vector<std::vector<std::uint64_t>> users_;  // by root: its requests
+  mutable std::mutex mutex_;                       // guards the next
   mutable std::vector<any_tensor> free_;
 };
 

@@ -50,13 +50,17 @@ void name_operand(const graph_call& call, device_endpoint& on, error& why) {
   auto views = graph::roots_of(call.graph->what, *call.request);
   if (!views) return;
   operand_list kept;
-  outgoing_operands operands(on.memory(), on.host_memory(), kept);
-  for (std::size_t i = 0; i < views->size(); ++i) {
-    auto place =
-        operands.locate(call.graph->user_of(i), (*views)[i], call.graph->what.roots[i].role);
-    if (place || place.error().code != why.code) continue;
-    why.message = std::move(place).error().message;
-    return;
+  outgoing_operands operands(request_type_of<graph::run>(), on.memory(), on.host_memory(), kept);
+  // In the order of the request, which has its outputs first.
+  for (const bool reads : {false, true}) {
+    for (std::size_t i = 0; i < views->size(); ++i) {
+      const access role = call.graph->what.roots[i].role;
+      if ((role == access::read) != reads) continue;
+      auto place = operands.locate(call.graph->user_of(i), (*views)[i], role);
+      if (place || place.error().code != why.code) continue;
+      why.message = std::move(place).error().message;
+      return;
+    }
   }
 }
 

@@ -8,6 +8,26 @@
 namespace troupe::graph {
 namespace {
 
+/// Bytes of one buffer: ranges apart from each other, by their beginnings.
+using ranges = std::map<std::uint64_t, std::uint64_t>;
+
+void add_to(ranges& all, std::uint64_t begin, std::uint64_t end) {
+  auto one = all.upper_bound(begin);
+  if (one != all.begin() && std::prev(one)->second >= begin) --one;
+  while (one != all.end() && one->first <= end) {
+    begin = std::min(begin, one->first);
+    end = std::max(end, one->second);
+    one = all.erase(one);
+  }
+  all.emplace(begin, end);
+}
+
+/// The first range that ends after a place.
+ranges::const_iterator first_beyond(const ranges& all, std::uint64_t place) {
+  const auto after = all.upper_bound(place);
+  return after != all.begin() && std::prev(after)->second > place ? std::prev(after) : after;
+}
+
 /// The memory that certainly is overwritten at one point of a graph: bytes, and views with gaps.
 class overwritten {
  public:
@@ -15,35 +35,36 @@ class overwritten {
 
   void add(std::size_t root, const view_bytes& v) {
     whole_[root] = true;
-    if (!v.dense || v.begin >= v.end) return;
-    auto& ranges = bytes_[v.buffer];
-    std::uint64_t begin = v.begin;
-    std::uint64_t end = v.end;
-    auto one = ranges.upper_bound(begin);
-    if (one != ranges.begin() && std::prev(one)->second >= begin) --one;
-    while (one != ranges.end() && one->first <= end) {
-      begin = std::min(begin, one->first);
-      end = std::max(end, one->second);
-      one = ranges.erase(one);
-    }
-    ranges.emplace(begin, end);
+    if (v.dense && v.begin < v.end) add_to(bytes_[v.buffer], v.begin, v.end);
   }
   [[nodiscard]] bool has(std::size_t root, const view_bytes& v) const {
     if (whole_[root] || v.begin >= v.end) return true;
-    const auto ranges = bytes_.find(v.buffer);
-    if (ranges == bytes_.end()) return false;
-    const auto after = ranges->second.upper_bound(v.begin);
-    return after != ranges->second.begin() && std::prev(after)->second >= v.end;
+    const auto of = bytes_.find(v.buffer);
+    if (of == bytes_.end()) return false;
+    const auto first = first_beyond(of->second, v.begin);
+    return first != of->second.end() && first->first <= v.begin && first->second >= v.end;
+  }
+  /// Adds the bytes of a view that are not among them.
+  void add_rest(const view_bytes& v, ranges& to) const {
+    std::uint64_t from = v.begin;
+    if (const auto of = bytes_.find(v.buffer); of != bytes_.end()) {
+      for (auto one = first_beyond(of->second, from); one != of->second.end() && one->first < v.end;
+           ++one) {
+        if (from < one->first) add_to(to, from, one->first);
+        from = one->second;
+      }
+    }
+    if (from < v.end) add_to(to, from, v.end);
   }
   /// Keeps what is in both.
   void keep_common(const overwritten& other) {
     for (std::size_t i = 0; i < whole_.size(); ++i)
       whole_[i] = whole_[i] && other.whole_[i];
-    for (auto& [buffer, ranges] : bytes_) {
+    for (auto& [buffer, mine] : bytes_) {
       const auto of_other = other.bytes_.find(buffer);
-      ranges_of_buffer common;
+      ranges common;
       if (of_other != other.bytes_.end()) {
-        for (const auto& [begin, end] : ranges) {
+        for (const auto& [begin, end] : mine) {
           for (const auto& [other_begin, other_end] : of_other->second) {
             const std::uint64_t first = std::max(begin, other_begin);
             const std::uint64_t last = std::min(end, other_end);
@@ -51,15 +72,13 @@ class overwritten {
           }
         }
       }
-      ranges = std::move(common);
+      mine = std::move(common);
     }
   }
 
  private:
-  using ranges_of_buffer = std::map<std::uint64_t, std::uint64_t>;  // apart from each other
-
   std::vector<bool> whole_;
-  std::map<std::uint64_t, ranges_of_buffer> bytes_;
+  std::map<std::uint64_t, ranges> bytes_;
 };
 
 class walk {
@@ -72,7 +91,7 @@ class walk {
     body(0, at_end);
     std::vector<access> all;
     for (std::size_t i = 0; i < roots_.size(); ++i) {
-      const bool overwrites = !found_[i].reads_old && at_end.has(i, roots_[i]);
+      const bool overwrites = !has_old(roots_[i]) && at_end.has(i, roots_[i]);
       const bool only_reads = found_[i].reads_old && !found_[i].written;
       all.push_back(overwrites ? access::write : only_reads ? access::read : access::update);
     }
@@ -117,13 +136,23 @@ class walk {
     }
   }
   void read(std::uint64_t root, const overwritten& now) {
-    if (!now.has(root, roots_[root])) found_[root].reads_old = true;
+    if (now.has(root, roots_[root])) return;
+    found_[root].reads_old = true;
+    now.add_rest(roots_[root], old_[roots_[root].buffer]);
+  }
+  /// True if any of it is read before it is overwritten, through whatever root.
+  [[nodiscard]] bool has_old(const view_bytes& v) const {
+    const auto of = old_.find(v.buffer);
+    if (of == old_.end() || v.begin >= v.end) return false;
+    const auto first = first_beyond(of->second, v.begin);
+    return first != of->second.end() && first->first < v.end;
   }
 
   const definition& d_;
   roles_of_uses uses_;
   std::span<const view_bytes> roots_;
   std::vector<finding> found_;
+  std::map<std::uint64_t, ranges> old_;  // bytes that are read before they are overwritten
 };
 
 }  // namespace
@@ -141,6 +170,24 @@ view_bytes bytes_of(const any_tensor& t) noexcept {
 std::vector<access> roles_of(const definition& d, roles_of_uses uses,
                              std::span<const view_bytes> roots) {
   return walk(d, uses, roots).roles();
+}
+
+std::optional<std::size_t> first_too_weak(const definition& d, roles_of_uses uses,
+                                          std::span<const access> recorded,
+                                          std::span<const access> found) {
+  std::vector<bool> written(recorded.size());
+  for (const node& n : d.nodes) {
+    for (std::uint64_t i = n.first_use; i < n.first_use + n.uses; ++i) {
+      if (uses[i] != access::read) written[d.uses[i]] = true;
+    }
+  }
+  for (std::size_t i = 0; i < recorded.size(); ++i) {
+    if (recorded[i] == found[i] || recorded[i] == access::update) continue;
+    // It is read after others have overwritten it, which their roles tell.
+    if (recorded[i] == access::read && found[i] == access::write && !written[i]) continue;
+    return i;
+  }
+  return std::nullopt;
 }
 
 }  // namespace troupe::graph

@@ -2,7 +2,9 @@
 
 #include "builtin/graph/requests/definition.hpp"
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -24,10 +26,18 @@ struct view_bytes {
 using roles_of_uses = std::span<const access>;
 
 /// The role of each root for the graph as a whole: `read` if it only reads content from before the
-/// graph; `write` if the graph overwrites all of it and reads nothing that it held before; else
-/// `update`. Scratch memory, which is written before it is read, is a `write`: it does not keep the
-/// graph from being run again. A body that may not run counts as if it did, and as if it did not.
+/// graph; `write` if the graph overwrites all of it and reads nothing that its bytes held before,
+/// through any root; else `update`. Scratch memory, which is written before it is read, is
+/// a `write`: it does not keep the graph from being run again. A body that may not run counts as if
+/// it did, and as if it did not. So a read root may overlap a written one without gaps: the common
+/// bytes are overwritten first (`overwrites_first`).
 [[nodiscard]] std::vector<access> roles_of(const definition& d, roles_of_uses uses,
                                            std::span<const view_bytes> roots);
+
+/// The first root whose role, as it was `recorded`, says less than one that was `found` with views
+/// at other places; nothing if a request with the recorded roles does what it says.
+[[nodiscard]] std::optional<std::size_t> first_too_weak(const definition& d, roles_of_uses uses,
+                                                        std::span<const access> recorded,
+                                                        std::span<const access> found);
 
 }  // namespace troupe::graph

@@ -96,7 +96,7 @@ result<void> local_device::write_part(prepared_request& made, const request_type
   r.quarantine = record::trial::is_exempt;
   r.taint_changes = completions_->taints().changes();  // before the operands are checked
 
-  part_operands operands(*device_memory_, *host_memory_, r.operands, *this);
+  part_operands operands(type, *device_memory_, *host_memory_, r.operands, *this);
   const auto encode = [&](std::span<std::byte> to) {
     r.operands.clear();
     r.on_its_way.store(true, std::memory_order_seq_cst);

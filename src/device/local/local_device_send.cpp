@@ -204,7 +204,7 @@ std::optional<error> local_device::refusal_of(const request_type& type) const {
   record& r = completions_->at(made.slot_);
   // Read this before checking the operands: later taints are checked again.
   r.taint_changes = completions_->taints().changes();
-  outgoing_operands operands(*device_memory_, *host_memory_, r.operands);
+  outgoing_operands operands(type, *device_memory_, *host_memory_, r.operands);
   const std::span<std::byte> payload = requests_->payload(made.slot_);
   auto bytes = encode(r, type, request, payload, operands);
   if (!bytes && bytes.error().code == errc::tainted_buffer) [[unlikely]]

@@ -1,5 +1,6 @@
 #include "device/mailbox/operands.hpp"
 
+#include "builtin/graph/requests/definition.hpp"
 #include "wire/byte_ranges.hpp"
 
 #include <troupe/request/request.hpp>
@@ -125,14 +126,41 @@ result<void> checked_operands::check_flags(std::string_view field, const kept_op
   if ((flags & buffer_watched) == 0) return {};
   watched_ = true;
   if (operand.role == access::write) return {};
-  const taint_cause culprit = pool_of(operand).taints().undefined_for(
-      {.device = &device_memory_}, *operand.buffer.get(), operand.where.begin, operand.where.end);
-  if (!culprit) return {};
-  return taint_book::refusal(field, culprit);
+  for (const footprint& part : read_through(operand, of_, kept_)) {
+    const taint_cause culprit = pool_of(operand).taints().undefined_for(
+        {.device = &device_memory_}, *operand.buffer.get(), part.begin, part.end);
+    if (culprit) return taint_book::refusal(field, culprit);
+  }
+  return {};
 }
 
-bool safe_to_repeat(const operand_list& operands) {
+std::vector<footprint> read_through(const kept_operand& operand, const request_type& type,
+                                    const operand_list& operands) {
+  std::vector<footprint> left{{.begin = operand.where.begin, .end = operand.where.end}};
+  if (!graph::overwrites_first(type) || operand.role != access::read) return left;
+  operands.for_each([&](const kept_operand& written) {
+    if (written.role != access::write || written.where.pattern != 0) return;
+    if (!overlap(written, operand)) return;
+    std::vector<footprint> rest;
+    for (const footprint& part : left) {
+      if (part.begin < written.where.begin) {
+        rest.push_back({.begin = part.begin, .end = std::min(part.end, written.where.begin)});
+      }
+      if (written.where.end < part.end) {
+        rest.push_back({.begin = std::max(part.begin, written.where.end), .end = part.end});
+      }
+    }
+    left = std::move(rest);
+  });
+  return left;
+}
+
+bool safe_to_repeat(const request_type& type, const operand_list& operands) {
   bool safe = true;
+  if (graph::overwrites_first(type)) {
+    operands.for_each([&](const kept_operand& o) { safe = safe && o.role != access::update; });
+    return safe;
+  }
   if (operands.size() > wire::few_operands) {
     operands.for_each([&](const kept_operand& o) { safe = safe && o.role != access::update; });
     return safe && !wire::meet(ranges_of(operands, reads), ranges_of(operands, writes));

@@ -4,7 +4,9 @@
 #include "memory/memory_pool.hpp"
 #include "wire/codec.hpp"
 
+#include <span>
 #include <string>
+#include <vector>
 
 namespace troupe {
 
@@ -12,9 +14,10 @@ namespace troupe {
 /// request's record.
 class checked_operands : public wire::operand_source {
  public:
-  checked_operands(const memory_pool& device_memory, memory_pool& host_memory,
-                   operand_list& kept) noexcept
-      : device_memory_(device_memory), host_memory_(host_memory), kept_(kept) {}
+  /// For a request of this type.
+  checked_operands(const request_type& of, const memory_pool& device_memory,
+                   memory_pool& host_memory, operand_list& kept) noexcept
+      : of_(of), device_memory_(device_memory), host_memory_(host_memory), kept_(kept) {}
 
   /// \errors `foreign_buffer`, `stale_buffer`, `frozen_buffer`, `tainted_buffer`, checked in this
   /// order; for the table of a bound set, those of `bound_sets::use`
@@ -38,6 +41,7 @@ class checked_operands : public wire::operand_source {
   [[nodiscard]] result<void> check_flags(std::string_view field, const kept_operand& operand,
                                          std::uint32_t flags);
 
+  const request_type& of_;
   const memory_pool& device_memory_;
   memory_pool& host_memory_;
   operand_list& kept_;
@@ -65,9 +69,9 @@ class outgoing_operands final : public checked_operands {
 /// peers. They are only kept alive; the parts of the peers check them.
 class part_operands final : public checked_operands {
  public:
-  part_operands(const memory_pool& device_memory, memory_pool& host_memory, operand_list& kept,
-                peer_memory& peers) noexcept
-      : checked_operands(device_memory, host_memory, kept), peers_(peers) {}
+  part_operands(const request_type& of, const memory_pool& device_memory, memory_pool& host_memory,
+                operand_list& kept, peer_memory& peers) noexcept
+      : checked_operands(of, device_memory, host_memory, kept), peers_(peers) {}
 
  private:
   [[nodiscard]] result<place> elsewhere(std::string_view field, const any_tensor& t,
@@ -77,8 +81,14 @@ class part_operands final : public checked_operands {
 };
 
 /// True if a request with these operands may run again after it may have run in part: it reads
-/// nothing that it writes, neither through one operand nor through two that overlap.
-[[nodiscard]] bool safe_to_repeat(const operand_list& operands);
+/// nothing that it writes, neither through one operand nor through two that overlap, unless it
+/// overwrites that first.
+[[nodiscard]] bool safe_to_repeat(const request_type& type, const operand_list& operands);
+/// The bytes whose content a request reads through an operand: all of them, unless it is of a type
+/// that overwrites first (`graph::overwrites_first`). In order.
+[[nodiscard]] std::vector<footprint> read_through(const kept_operand& operand,
+                                                  const request_type& type,
+                                                  const operand_list& operands);
 /// True if one of two requests writes memory that the other one uses.
 [[nodiscard]] bool in_conflict(const operand_list& one, const operand_list& other);
 /// The pool that a buffer belongs to. Every buffer that a request may name belongs to one.

@@ -55,6 +55,13 @@ bool is_repeatable(std::span<const wire::operand> operands) {
   });
 }
 
+// Then what it reads of what it writes does not matter.
+bool overwrites_first(const operation& what, std::span<const wire::operand> operands) {
+  return graph::overwrites_first(*what.type) &&
+         std::ranges::none_of(operands,
+                              [](const wire::operand& o) { return o.role == access::update; });
+}
+
 // The effort of a graph is that of its requests. Asked only of graphs that come again.
 bool is_short_graph(const operation& what, const decoded_request& one) {
   if (what.type->id != request_type_of<graph::run>().id) return false;
@@ -91,7 +98,7 @@ result<void> decoded_request::decode(const operation& what, std::span<const std:
   if (pools >= wire::first_peer_pool) [[unlikely]]
     forget_peers(operands);
   large = what.effort != effort::by_size || touched > large_bytes;
-  repeatable = is_repeatable(operands);
+  repeatable = is_repeatable(operands) || overwrites_first(what, operands);
   return {};
 }
 

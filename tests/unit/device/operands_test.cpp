@@ -1,5 +1,8 @@
 #include "device/mailbox/operands.hpp"
 
+#include <troupe/graph/run.hpp>
+#include <troupe/lane/marker.hpp>
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,6 +16,8 @@
 
 namespace troupe {
 namespace {
+
+const request_type& plain = request_type_of<lane::marker>();
 
 std::shared_ptr<memory_pool> make_pool(memory_space space, std::int32_t device) {
   return memory_pool::create(
@@ -45,7 +50,7 @@ class OutgoingOperands : public testing::Test {
   std::shared_ptr<memory_pool> device_ = make_pool(memory_space::device, 2);
   std::shared_ptr<memory_pool> host_ = make_pool(memory_space::host, -1);
   operand_list kept_;
-  outgoing_operands operands_{*device_, *host_, kept_};
+  outgoing_operands operands_{plain, *device_, *host_, kept_};
 };
 
 TEST_F(OutgoingOperands, SayWhereATensorIsAndKeepIt) {
@@ -118,7 +123,7 @@ TEST_F(OutgoingOperands, RefuseWhatTheRulesSayInTheirOrder) {
   EXPECT_EQ(refusal(t, access::update)->message, "x is stale: its device has stopped");
   operand_list others;
   const auto another = make_pool(memory_space::device, 9);
-  outgoing_operands elsewhere(*another, *host_, others);
+  outgoing_operands elsewhere(plain, *another, *host_, others);
   EXPECT_EQ(elsewhere.locate("x", t, access::update).error().code, errc::stale_buffer);
   EXPECT_EQ(kept(), 0u) << "what is refused is not kept";
 }
@@ -205,7 +210,7 @@ TEST_F(BoundSets, TellWhenTheRequestsHaveEndedThatUseATensor) {
   ASSERT_EQ(over.size(), 1u);
   EXPECT_FALSE(over.front().ready());
   operand_list later;
-  outgoing_operands operands(*device_, *host_, later);
+  outgoing_operands operands(plain, *device_, *host_, later);
   EXPECT_TRUE(operands.locate("x", table, access::read));
   kept_.clear();
   EXPECT_TRUE(over.front().ready()) << "one that was sent later does not count";
@@ -247,7 +252,7 @@ TEST_F(OutgoingOperands, AreSafeToRepeatUnlessTheyReadWhatTheyWrite) {
     kept_.clear();
     for (const auto& [view, role] : uses)
       EXPECT_FALSE(refusal(view, role));
-    return safe_to_repeat(kept_);
+    return safe_to_repeat(plain, kept_);
   };
   EXPECT_TRUE(safe({}));
   EXPECT_TRUE(safe({{t, access::read}}));
@@ -329,7 +334,7 @@ TEST_F(OutgoingOperands, ManyAreComparedAsFewAre) {
         std::ranges::any_of(one, [](const kept_operand& o) { return o.role == access::update; });
     const bool is_safe = !updates && !meet(one, one, reads_what_is_written);
     const bool in_each_others_way = meet(one, other, one_writes);
-    ASSERT_EQ(safe_to_repeat(kept(one)), is_safe) << i;
+    ASSERT_EQ(safe_to_repeat(plain, kept(one)), is_safe) << i;
     ASSERT_EQ(in_conflict(kept(one), kept(other)), in_each_others_way) << i;
     ASSERT_EQ(in_conflict(kept(other), kept(one)), in_each_others_way) << i;
     ++safe[is_safe ? 1 : 0];
@@ -337,6 +342,35 @@ TEST_F(OutgoingOperands, ManyAreComparedAsFewAre) {
   }
   EXPECT_GT(std::min(safe[0], safe[1]), 40) << "both answers were asked for";
   EXPECT_GT(std::min(conflict[0], conflict[1]), 40);
+}
+
+TEST_F(OutgoingOperands, OfOneThatOverwritesFirstAreReadBesideWhatItWrites) {
+  const request_type& first = request_type_of<graph::run>();
+  any_tensor t = make(*device_);
+  taint(t, 64, 128);
+  const any_tensor rows = *t.slice(0, 2, 4);  // the bytes 64 to 128
+  outgoing_operands operands(first, *device_, *host_, kept_);
+  EXPECT_EQ(operands.locate("x", t, access::read).error().code, errc::tainted_buffer);
+  ASSERT_TRUE(operands.locate("y", rows, access::write));
+  EXPECT_TRUE(operands.locate("x", t, access::read));
+  EXPECT_FALSE(operands.locate("x", t, access::update));
+  EXPECT_TRUE(safe_to_repeat(first, kept_));
+  EXPECT_FALSE(safe_to_repeat(plain, kept_));
+  std::vector<footprint> parts;
+  kept_.for_each([&](const kept_operand& o) {
+    if (o.role == access::read) parts = read_through(o, first, kept_);
+  });
+  EXPECT_EQ(parts, (std::vector<footprint>{{0, 64}, {128, 256}}));
+  kept_.for_each([&](const kept_operand& o) {
+    if (o.role == access::read) parts = read_through(o, plain, kept_);
+  });
+  EXPECT_EQ(parts, (std::vector<footprint>{{0, 256}}));
+  // One with gaps leaves bytes between.
+  kept_.clear();
+  ASSERT_TRUE(operands.locate("y", *t.slice(1, 0, 4), access::write));
+  EXPECT_EQ(operands.locate("x", t, access::read).error().code, errc::tainted_buffer);
+  ASSERT_TRUE(operands.locate("z", make(*device_), access::update));
+  EXPECT_FALSE(safe_to_repeat(first, kept_));
 }
 
 TEST_F(OutgoingOperands, ListsAsLongAsARequestMayHaveAreCompared) {
@@ -352,12 +386,12 @@ TEST_F(OutgoingOperands, ListsAsLongAsARequestMayHaveAreCompared) {
     readers.add(operand(access::read, 2 * i));
     both.add(operand(i % 3 == 2 ? access::write : access::read, 2 * i + 1));
   }
-  EXPECT_TRUE(safe_to_repeat(both));
+  EXPECT_TRUE(safe_to_repeat(plain, both));
   EXPECT_FALSE(in_conflict(readers, both));
   readers.add(operand(access::read, 5));
   EXPECT_TRUE(in_conflict(readers, both));
   both.add(operand(access::read, 5));
-  EXPECT_FALSE(safe_to_repeat(both));
+  EXPECT_FALSE(safe_to_repeat(plain, both));
 }
 
 }  // namespace

@@ -2,6 +2,9 @@
 
 #include "device/mailbox/operands.hpp"
 
+#include <troupe/graph/run.hpp>
+#include <troupe/lane/marker.hpp>
+
 #include <gtest/gtest.h>
 
 #include <array>
@@ -32,9 +35,9 @@ class TaintWatch : public testing::Test {
   std::uint16_t send(std::initializer_list<use> uses) {
     const auto slot = static_cast<std::uint16_t>(sent_++);
     record& r = records_[slot];
-    r.type = &type_;
+    r.type = type_;
     r.taint_changes = watch_.changes();
-    outgoing_operands operands(*device_, *host_, r.operands);
+    outgoing_operands operands(*type_, *device_, *host_, r.operands);
     for (const use& u : uses) {
       any_tensor t = u.what;
       EXPECT_TRUE(operands.locate("x", t, u.role)) << "slot " << slot;
@@ -83,11 +86,7 @@ class TaintWatch : public testing::Test {
   std::shared_ptr<memory_pool> device_ = make_pool(memory_space::device);
   std::shared_ptr<memory_pool> host_ = make_pool(memory_space::host);
   std::array<record, 16> records_;
-  request_type type_ = [] {
-    request_type t;
-    t.name = "test.request";
-    return t;
-  }();
+  const request_type* type_ = &request_type_of<lane::marker>();
   taint_watch watch_{records_, device_, host_};
   std::size_t sent_ = 1;
 };
@@ -217,6 +216,17 @@ TEST_F(TaintWatch, AnUpdateThatIsMissedAndThatNobodyCountsOnLeavesNoTrace) {
   const auto missed = in_flight({{a, access::update}});
   watch_.taint_outputs(missed, {.code = errc::cancelled}, {.updated = sent_});
   EXPECT_EQ(a.buffer()->state.load(), 0u);
+}
+
+TEST_F(TaintWatch, WhatARequestOverwritesFirstItDoesNotRead) {
+  type_ = &request_type_of<graph::run>();
+  const any_tensor all = make();
+  const any_tensor rows = *all.slice(0, 0, 4);
+  fault(in_flight({writes(rows)}));
+  const auto again = in_flight({writes(rows), reads(all)});
+  EXPECT_TRUE(records_[again].watched);
+  EXPECT_TRUE(succeeds(again));
+  EXPECT_FALSE(tainted(all));
 }
 
 TEST_F(TaintWatch, AnUnrelatedRequestIsNotWatched) {

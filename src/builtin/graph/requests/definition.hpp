@@ -80,6 +80,12 @@ struct definition {
 
 /// True for `run` and `run_conditional`.
 [[nodiscard]] bool is_run(const request_type& type) noexcept;
+/// True for requests that overwrite bytes before they read them, if they are of a written tensor
+/// without gaps and of a read one, and that read no other bytes that they write. So they may be run
+/// again, and the old content of these bytes may be undefined. Those are graphs, see `roles_of`.
+[[nodiscard]] inline bool overwrites_first(const request_type& type) noexcept {
+  return is_run(type);
+}
 
 [[nodiscard]] std::vector<std::byte> encode(const definition& d);
 /// Trusts nothing of the bytes: every number of the result is in range, each node is in one body,

@@ -10,11 +10,12 @@ void describe_run(description<Run>& d) {
           "SHA-256 of the definition")
       .range(run::digest_words, run::digest_words);
   d.reads("definition", &run::definition, {d.size("bytes")}, "what was recorded").in_host_memory();
-  d.reads("reads", &run::reads, {}, "views that are read before the graph writes them");
-  // Requests of the graph may read a view that it has written under another shape.
+  // Outputs come first: the check of inputs looks at them, see `overwrites_first`. Requests of the
+  // graph may read a view that it has written under another shape.
   d.writes("writes", &run::writes, {}, "views that the graph overwrites").may_repeat();
   d.updates("updates", &run::updates, {}, "views that it reads and writes, or may leave alone")
       .may_repeat();
+  d.reads("reads", &run::reads, {}, "views that are read before the graph writes them");
   d.value("values", static_cast<std::vector<scalar> Run::*>(&run::values), "values of parameters");
   d.value("stepped", static_cast<bool Run::*>(&run::stepped), "waits for each request");
   d.writes("results", &run::results, {d.size("replies"), run::row_bytes}, "replies of the requests")

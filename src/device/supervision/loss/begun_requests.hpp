@@ -58,7 +58,7 @@ class mapped_tensors_in_flight {
           .started = r.losses.started,
           .called = r.losses.called,
           .answered = r.answered(),
-          .retry_safe = known && (is_part || safe_to_repeat(r.operands)),
+          .retry_safe = known && (is_part || safe_to_repeat(*r.type, r.operands)),
           .waits_for_peers = is_part,
           .kills = r.losses.kills,
           .outside_kills = r.losses.outside_kills};

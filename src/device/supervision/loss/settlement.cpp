@@ -215,8 +215,9 @@ std::optional<error> settlement::end_of(const role& held, verdict v, std::uint16
           .code = errc::aborted,
           .message = fmt::format(
               "its worker was lost while it ran ({}); {}, so it cannot be run again", why.message,
-              safe_to_repeat(r.operands) ? "it is unknown which request of the lane was running"
-                                         : "it reads what it writes")};
+              safe_to_repeat(*r.type, r.operands)
+                  ? "it is unknown which request of the lane was running"
+                  : "it reads what it writes")};
       break;
     case verdict::too_often:
       end = error{
