@@ -16,3 +16,4 @@
 #include <troupe/dnn/pooling.hpp>
 #include <troupe/dnn/resample.hpp>
 #include <troupe/dnn/rnn.hpp>
+#include <troupe/dnn/sampling.hpp>

@@ -36,9 +36,15 @@ struct kv_cache_config {
 /// A sequence of a `kv_cache`. Numbers are not used again.
 enum class kv_sequence : std::uint64_t {};
 
-/// One step of a model for some sequences of a `kv_cache`: the same number of new tokens for each,
-/// in every layer. `commit` makes them part of the sequences. If the step is destroyed without it,
-/// sequences keep their lengths and all content, bit for bit.
+/// The new tokens of one sequence in a step.
+struct kv_growth {
+  kv_sequence sequence{};
+  std::int64_t tokens = 1;
+};
+
+/// One step of a model for some sequences of a `kv_cache`: new tokens in every layer, as many for
+/// each sequence, or packed. `commit` makes them part of the sequences. If the step is destroyed
+/// without it, sequences keep their lengths and all content, bit for bit.
 ///
 /// A step belongs to one thread at a time. Destroying it does not wait; its memory is free once its
 /// requests have ended, for which the cache's next `step`, `fork` or `end` waits.
@@ -49,24 +55,31 @@ class TROUPE_EXPORT kv_step {
   ~kv_step();
 
   /// Appends keys [b, n, heads, key_size] and values [b, n, heads, value_size] in one layer, in the
-  /// order of the step's sequences. The future says whether they are there, and so will `commit`.
+  /// order of the step's sequences; of a packed step keys [t, heads, key_size] and values
+  /// [t, heads, value_size]. The future says whether they are there, and so will `commit`.
   /// \errors `invalid_argument` for a layer that is not there or has been appended; those of
   /// `kv_append`
   [[nodiscard]] future<void> append(std::int64_t layer, const any_tensor& k, const any_tensor& v);
 
   /// The request that lets each sequence's new tokens attend to all of it and, causally, to each
-  /// other: q and o are [b, h, n, …]. Send it after the layer's `append`; every field may be
-  /// changed.
+  /// other: q and o are [b, h, n, …], of a packed step [t, h, …]. Send it after the layer's
+  /// `append`; every field may be changed. A packed step allocates where the sequences begin in q
+  /// and o, once for tensors of the same strides: without room the request is refused, and
+  /// `commit` says `out_of_memory`.
   [[nodiscard]] attention_forward attend(std::int64_t layer, const any_tensor& q,
-                                         const any_tensor& o) const;
+                                         const any_tensor& o);
 
   /// Waits for the step's requests, and adds its tokens to their sequences if every layer has them.
   /// Otherwise the sequences stay as they were before the step, which is over.
-  /// \errors the first of its requests'; `invalid_argument` if a layer has not been appended
+  /// With `kept`, each sequence gets so many of its new tokens, the first ones.
+  /// \errors the first of its requests'; `invalid_argument` if a layer has not been appended, or if
+  /// `kept` has not a number from 0 to its tokens for each sequence
   [[nodiscard]] result<void> commit();
+  [[nodiscard]] result<void> commit(std::span<const std::int64_t> kept);
   /// The same without waiting: the sequences have the tokens when the future is ready, also if it
   /// is dropped. Until then they are in an open step.
   [[nodiscard]] future<void> commit_async();
+  [[nodiscard]] future<void> commit_async(std::span<const std::int64_t> kept);
 
  private:
   friend class kv_cache;
@@ -96,6 +109,8 @@ class TROUPE_EXPORT kv_cache {
   /// \errors `invalid_argument` for a sequence that is not there or is in an open step;
   /// `out_of_memory` without a free page; those of a copy
   [[nodiscard]] result<kv_sequence> fork(kv_sequence from);
+  /// The same with the first `tokens` of them. \errors also `invalid_argument` for more than it has
+  [[nodiscard]] result<kv_sequence> fork(kv_sequence from, std::int64_t tokens);
   /// Ends a sequence: pages that no other one shares are free again.
   /// \errors `invalid_argument` for a sequence that is not there or is in an open step
   result<void> end(kv_sequence one);
@@ -105,6 +120,8 @@ class TROUPE_EXPORT kv_cache {
   /// is in an open step, or is named twice; `out_of_memory` with the pages needed and free; those
   /// of an allocation
   [[nodiscard]] result<kv_step> step(std::span<const kv_sequence> sequences, std::int64_t tokens);
+  /// A packed step: each sequence has its own number of tokens, one sequence behind the other.
+  [[nodiscard]] result<kv_step> step(std::span<const kv_growth> growths);
 
   /// Tokens of a sequence. \errors `invalid_argument` for a sequence that is not there
   [[nodiscard]] result<std::int64_t> length(kv_sequence one) const;

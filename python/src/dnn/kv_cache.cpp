@@ -7,9 +7,12 @@
 
 #include <troupe/dnn/kv_cache.hpp>
 
+#include <nanobind/stl/variant.h>
+
 #include <cstdint>
 #include <optional>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace troupe::python {
@@ -25,6 +28,7 @@ struct py_kv_step {
   std::optional<dnn::kv_step> step;  // none when over
   dnn::kv_cache cache;
   device_ref device;
+  bool packed = false;
 };
 
 dnn::kv_step& open(py_kv_step& s) {
@@ -56,35 +60,64 @@ any_tensor layer_of(const py_kv_cache& c, std::int64_t layer, bool keys) {
 }
 
 py_kv_step begin_step(py_kv_cache& c, const std::vector<std::uint64_t>& sequences,
-                      std::int64_t tokens) {
-  std::vector<kv_sequence> all;
-  for (const std::uint64_t one : sequences)
-    all.push_back(kv_sequence{one});
-  auto begun = without_gil([&] { return c.cache.step(all, tokens); });
-  return {value_of(std::move(begun)), c.cache, c.device};
+                      const std::variant<std::int64_t, std::vector<std::int64_t>>& tokens) {
+  const auto* each = std::get_if<std::vector<std::int64_t>>(&tokens);
+  if (each == nullptr) {
+    std::vector<kv_sequence> all;
+    for (const std::uint64_t one : sequences)
+      all.push_back(kv_sequence{one});
+    auto begun = without_gil([&] { return c.cache.step(all, std::get<std::int64_t>(tokens)); });
+    return {value_of(std::move(begun)), c.cache, c.device, false};
+  }
+  if (each->size() != sequences.size())
+    throw nb::value_error("tokens must have a number for each sequence");
+  std::vector<dnn::kv_growth> all;
+  for (std::size_t i = 0; i < sequences.size(); ++i)
+    all.push_back({.sequence = kv_sequence{sequences[i]}, .tokens = (*each)[i]});
+  auto begun = without_gil([&] { return c.cache.step(all); });
+  return {value_of(std::move(begun)), c.cache, c.device, true};
 }
 
 // The operands of attention from the step, by the names of its arguments.
-nb::dict operands(py_kv_step& s, std::int64_t layer) {
+nb::dict operands(py_kv_step& s, std::int64_t layer, nb::handle q, nb::handle o) {
   if (layer < 0 || layer >= s.cache.config().layers) throw nb::index_error("no such layer");
-  const dnn::attention_forward r = open(s).attend(layer, {}, {});
+  dnn::attention_forward r;
+  failed_operand failed;
+  if (s.packed) {
+    const any_tensor queries = tensor_given(q, "q", failed);
+    const any_tensor results = o.is_none() ? any_tensor{} : tensor_given(o, "o", failed);
+    // A failed one is told of by the request.
+    if (failed.why) return {};
+    r = open(s).attend(layer, queries, results);
+  } else {
+    r = open(s).attend(layer, {}, {});
+  }
   nb::dict all;
-  all["k"] = tensor_of(r.k, s.device);
-  all["v"] = tensor_of(r.v, s.device);
-  all["mask_lengths_q"] = tensor_of(r.mask.lengths_q, s.device);
-  all["mask_lengths_kv"] = tensor_of(r.mask.lengths_kv, s.device);
-  all["pages_k"] = tensor_of(r.pages.k, s.device);
-  all["pages_v"] = tensor_of(r.pages.v, s.device);
+  const auto add = [&](const char* name, const any_tensor& t) {
+    if (!t.null()) all[name] = tensor_of(t, s.device);
+  };
+  add("k", r.k);
+  add("v", r.v);
+  add("mask_lengths_q", r.mask.lengths_q);
+  add("mask_lengths_kv", r.mask.lengths_kv);
+  add("pages_k", r.pages.k);
+  add("pages_v", r.pages.v);
+  add("packed_offsets_q", r.packed.offsets_q);
+  add("packed_offsets_o", r.packed.offsets_o);
+  if (s.packed) all["packed_longest_q"] = r.packed.longest_q;
+  all["all_attend"] = r.all_attend;
   all["mask_diagonal"] = "bottom_right";
   all["mask_right"] = r.mask.right;
   return all;
 }
 
-future<void> commit(py_kv_step& s) {
+using kept_tokens = std::optional<std::vector<std::int64_t>>;
+
+future<void> commit(py_kv_step& s, const kept_tokens& kept) {
   s.device->queue->flush();
   dnn::kv_step taken = std::move(open(s));
   s.step.reset();
-  return taken.commit_async();
+  return kept ? taken.commit_async(*kept) : taken.commit_async();
 }
 
 }  // namespace
@@ -105,21 +138,26 @@ void add_kv_cache(nb::module_& m) {
             return nb::cast(py_future(open(s).append(layer, keys, values)));
           },
           nb::arg("layer"), nb::arg("k"), nb::arg("v"),
-          "Appends keys [b, n, heads, key_size] and values [b, n, heads, value_size].")
-      .def("_operands", &operands)
+          "Appends keys [b, n, heads, key_size] and values [b, n, heads, value_size], of a packed\n"
+          "step [t, heads, ...].")
+      .def("_operands", &operands, nb::arg("layer"), nb::arg("q").none(), nb::arg("o").none())
       .def_prop_ro("_device", [](const py_kv_step& s) { return make_device(s.device); })
       .def(
-          "commit_async", [](py_kv_step& s) { return py_future(commit(s)); },
+          "commit_async",
+          [](py_kv_step& s, const kept_tokens& kept) { return py_future(commit(s, kept)); },
+          nb::arg("kept") = nb::none(),
           "commit() as a Future: the sequences have the tokens when it is ready, also if it is\n"
           "dropped.")
       .def(
           "commit",
-          [](py_kv_step& s) {
-            future<void> done = commit(s);
+          [](py_kv_step& s, const kept_tokens& kept) {
+            future<void> done = commit(s, kept);
             value_of(without_gil([&] { return done.get_result(); }));
           },
+          nb::arg("kept") = nb::none(),
           "Waits for the step's requests, and adds its tokens to the sequences; if one failed,\n"
-          "raises its failure, and the sequences stay what they were.")
+          "raises its failure, and the sequences stay what they were.\n\n"
+          "kept: how many of its new tokens each sequence gets, the first ones; else all.")
       .def(
           "abandon", [](py_kv_step& s) { s.step.reset(); },
           "Ends the step; the sequences stay what they were.")
@@ -136,21 +174,27 @@ void add_kv_cache(nb::module_& m) {
           "The number of a new sequence without tokens.")
       .def(
           "fork",
-          [](py_kv_cache& c, std::uint64_t from) {
-            return static_cast<std::uint64_t>(
-                value_of(without_gil([&] { return c.cache.fork(kv_sequence{from}); })));
+          [](py_kv_cache& c, std::uint64_t from, std::optional<std::int64_t> tokens) {
+            return static_cast<std::uint64_t>(value_of(without_gil([&] {
+              return tokens ? c.cache.fork(kv_sequence{from}, *tokens)
+                            : c.cache.fork(kv_sequence{from});
+            })));
           },
-          nb::arg("sequence"),
-          "A new sequence that begins with all tokens of another. Full pages are shared.")
+          nb::arg("sequence"), nb::arg("tokens") = nb::none(),
+          "A new sequence that begins with the first tokens of another, or all. Full pages are\n"
+          "shared.")
       .def(
           "end",
           [](py_kv_cache& c, std::uint64_t one) {
             value_of(without_gil([&] { return c.cache.end(kv_sequence{one}); }));
           },
           nb::arg("sequence"), "Ends a sequence: pages that no other one shares are free again.")
-      .def("step", &begin_step, nb::arg("sequences"), nb::arg("tokens") = 1,
-           "Begins a step of so many new tokens for each of these sequences.\n\n"
-           "Raises OutOfMemory where there are not enough free pages.")
+      .def(
+          "step", &begin_step, nb::arg("sequences"), nb::arg("tokens") = 1,
+          "Begins a step of so many new tokens for each of these sequences. With a list of\n"
+          "numbers, one for each, the step is packed: its keys, values and queries are [t, heads,\n"
+          "...], one sequence behind the other.\n\n"
+          "Raises OutOfMemory where there are not enough free pages.")
       .def(
           "length",
           [](const py_kv_cache& c, std::uint64_t one) {

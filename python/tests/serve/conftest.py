@@ -2,12 +2,13 @@
 
 import importlib.util
 import pathlib
+import sys
 
 import pytest
 
 MODELS = pathlib.Path(__file__).parents[2] / "examples/own_model.py"
 
-_NEEDED = ("fastapi", "httptools", "httpx", "orjson", "tokenizers", "uvicorn", "uvloop")
+_NEEDED = ("fastapi", "httptools", "httpx", "jinja2", "orjson", "tokenizers", "uvicorn", "uvloop")
 _MISSING = [one for one in _NEEDED if importlib.util.find_spec(one) is None]
 
 if _MISSING:
@@ -36,6 +37,22 @@ def serving(checkpoint):
 
     models = [Checkpoint("tiny", checkpoint)]
     made = Running(Service(models, [MODELS], poison="poison", backend="cpu", restarts=1000))
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="session")
+def talking(tmp_path_factory):
+    """A service that generates, with a small model."""
+    sys.path.append(str(pathlib.Path(__file__).parents[1] / "generation"))
+    import tiny
+    from running import Running
+    from troupe.serve.service import Service
+    from troupe.serve.sources import Checkpoint
+
+    file = tiny.write_gguf(tmp_path_factory.mktemp("talking") / "tiny.gguf")
+    models = [Checkpoint("talk", file)]
+    made = Running(Service(models, [], poison="poison", backend="cpu", restarts=1000))
     yield made
     made.close()
 

@@ -31,6 +31,8 @@ def make(
 def attend(step: KvStep, layer: int, q: TensorLike, **kwargs: Any) -> Future[Any]:
     """Lets each sequence's new tokens attend to all of it and, causally, to each other.
 
-    q is [b, h, n, key_size]. Further arguments are those of dnn.attention_forward.
+    q is [b, h, n, key_size], of a packed step [t, h, key_size]. Further arguments are those of
+    dnn.attention_forward.
     """
-    return step._device.dnn.attention_forward(q=q, **(step._operands(layer) | kwargs))
+    given = step._operands(layer, q, kwargs.get("o"))
+    return step._device.dnn.attention_forward(q=q, **(given | kwargs))

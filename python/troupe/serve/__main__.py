@@ -22,12 +22,24 @@ def _options() -> argparse.ArgumentParser:
         prog="python -m troupe.serve", description="Serves models over HTTP."
     )
     add = parser.add_argument
-    add("models", nargs="+", metavar="MODEL", help="NAME=pypi:PACKAGE, NAME=FOLDER or FILE.py")
+    add(
+        "models",
+        nargs="+",
+        metavar="MODEL",
+        help="NAME=pypi:PACKAGE, NAME=FOLDER, NAME=FILE.gguf, FILE.py",
+    )
     add("--host", default="127.0.0.1", help="another address needs --api-key-file")
     add("--port", type=int, default=8000, help="0: a free one")
     add("--api-key-file", type=pathlib.Path, metavar="FILE", help="lines: TENANT SHA256-OF-KEY")
     add("--backend", choices=("auto", "cpu", "cuda"), default="auto")
     add("--dtype", choices=("f32", "f16", "bf16"), default="f32", help="of checkpoints' weights")
+    add(
+        "--cache-mb",
+        type=int,
+        default=512,
+        metavar="MB",
+        help="keys and values of a model's streams",
+    )
     add("--deadline", type=float, default=30.0, metavar="S", help="of requests that give none")
     add("--run-limit", type=float, default=60.0, metavar="S", help="ends a worker that hangs")
     add("--drain", type=float, default=30.0, metavar="S", help="after SIGTERM")
@@ -51,6 +63,8 @@ def service_of(arguments: list[str] | None) -> tuple[Any, argparse.Namespace]:
             raise ValueError(f"{options.api_key_file}: {why}") from None
     elif options.host.encode() not in LOCAL and options.host != "::1":
         raise ValueError(f"{options.host}: whoever can reach it could use it; give --api-key-file")
+    if options.cache_mb < 1:
+        raise ValueError(f"--cache-mb must be at least 1; it is {options.cache_mb}")
     service = Service(
         *sources.parse(options.models),
         host=options.host,
@@ -59,6 +73,7 @@ def service_of(arguments: list[str] | None) -> tuple[Any, argparse.Namespace]:
         deadline=options.deadline,
         drain=options.drain,
         poison=options.poison,
+        cache_bytes=options.cache_mb << 20,
         backend=options.backend,
         run_limit=options.run_limit,
     )

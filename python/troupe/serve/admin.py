@@ -31,7 +31,7 @@ def _checkpoint(what: str) -> Checkpoint:
 
 async def _models(service: Service, _: str) -> Any:
     return {
-        name: {"version": one.version, "about": one.described(), **one.batcher.statistics()}
+        name: {"version": one.version, "about": one.described(), **one.statistics()}
         for name, one in service.models.items()
     }
 
@@ -49,13 +49,13 @@ async def _swap(service: Service, what: str) -> Any:
 
 
 async def _quarantine(service: Service, _: str) -> Any:
-    return {name: one.batcher.quarantined() for name, one in service.models.items()}
+    return {name: one.quarantined() for name, one in service.models.items()}
 
 
 async def _forgive(service: Service, what: str) -> Any:
     chosen = [service.model(what)] if what else list(service.models.values())
     service.device.forgive_all()
-    return {"forgiven": sum(one.batcher.forgive(None) for one in chosen)}
+    return {"forgiven": sum(one.forgive() for one in chosen)}
 
 
 async def _renew(service: Service, _: str) -> Any:

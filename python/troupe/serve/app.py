@@ -15,6 +15,7 @@ from .errors import Problem, problem_of
 from .gate import Gate, Limits
 from .own import OwnModel
 from .service import Service
+from .texts import completions, generate
 
 _own = APIRouter(route_class=StrictRoute)
 
@@ -48,7 +49,15 @@ def make(service: Service, limits: Limits | None = None) -> Gate:
     """The application; its limits are those of the connection's protocol as well."""
     app = FastAPI(title="Troupe", docs_url=None, redoc_url=None)
     app.state.service = service
-    for one in (openai.router, _own, kserve.router, tei.router, upstream.router):
+    for one in (
+        openai.router,
+        completions.router,
+        _own,
+        kserve.router,
+        generate.router,
+        tei.router,
+        upstream.router,
+    ):
         app.include_router(one)
     app.add_exception_handler(RequestValidationError, _refused)
     app.add_exception_handler(HTTPException, _failed)

@@ -53,19 +53,22 @@ class Problem(HTTPException):
     def response(self, path: str) -> Response:
         """In the form that clients of this path expect."""
         status = self.status_code
-        if path.startswith("/v2"):
-            body: dict[str, Any] = {"error": self._sentence()}
-        elif path in ("/embed", "/info"):
-            status, word = _tei(status)
-            body = {"error": self._sentence(), "error_type": word}
-        else:
-            body = {"error": self._openai()}
+        if path in ("/embed", "/info"):
+            status, _ = _tei(status)
         headers = {"content-type": "application/json"}
         if self.retry_after is not None:
             headers["retry-after"] = str(max(1, math.ceil(self.retry_after)))
         if status == 401:
             headers["www-authenticate"] = "Bearer"
-        return Response(orjson.dumps(body), status, headers)
+        return Response(orjson.dumps(self.body(path)), status, headers)
+
+    def body(self, path: str) -> dict[str, Any]:
+        """In the form that clients of this path expect."""
+        if path.startswith("/v2"):
+            return {"error": self._sentence()}
+        if path in ("/embed", "/info"):
+            return {"error": self._sentence(), "error_type": _tei(self.status_code)[1]}
+        return {"error": self._openai()}
 
     def _sentence(self) -> str:
         where = f"{self.param}: " if self.param else ""
@@ -108,6 +111,8 @@ def problem_of(why: BaseException, param: str | None = None) -> Problem:
         )
     if isinstance(why, (troupe.DeadlineExceeded, troupe.TimedOut)):
         return Problem(504, "it was not answered before its deadline", kind="timeout_error")
+    if isinstance(why, troupe.Cancelled):
+        return Problem(499, "nobody waits for it", kind="server_error")
     if isinstance(why, _GONE):
         log.error("the device gives no answers: %s", why)
         return Problem(503, "the model's device is not available", kind="server_error")

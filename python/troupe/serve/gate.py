@@ -155,7 +155,7 @@ class Gate:
             return
         terms = self.service.terms(Request(scope))
         try:
-            model.batcher.check(**terms._asdict())
+            model.check(terms)
         except troupe.Failure as why:
             raise problem_of(why) from None
 

@@ -20,7 +20,7 @@ _LABELS = {
 
 def text_of(service: Service) -> str:
     """All models, in the text format that telemetry's metrics have."""
-    counted = {name: model.batcher.statistics() for name, model in service.models.items()}
+    counted = {name: model.statistics() for name, model in service.models.items()}
     names = dict.fromkeys(name for one in counted.values() for name in one)
     lines: list[str] = []
     for name in names:

@@ -69,6 +69,22 @@ class Served:
             await asyncio.sleep(0.005)
         await self.batcher.close(max(0.0, last - time.monotonic()))
 
+    def check(self, terms: Terms) -> None:
+        """Raises if a request would be refused, whatever it asks."""
+        self.batcher.check(**terms._asdict())
+
+    def statistics(self) -> dict[str, Any]:
+        """For metrics: numbers, histograms, and numbers by a label."""
+        return self.batcher.statistics()
+
+    def quarantined(self) -> Any:
+        """Inputs that are refused for a while."""
+        return self.batcher.quarantined()
+
+    def forgive(self) -> int:
+        """Lets them be asked again: how many."""
+        return self.batcher.forgive(None)
+
     async def infer(self, tensors: dict[str, Any], terms: Terms) -> dict[str, Any]:
         """Tensors by name for tensors by name, each with a row for each item."""
         raise NotImplementedError

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from .embedder import Embedder
     from .sources import Checkpoint
+    from .texts.generator import Generator
 
 
 class Service:
@@ -35,10 +36,13 @@ class Service:
         deadline: float | None = 30.0,
         drain: float = 30.0,
         poison: str | None = None,
+        cache_bytes: int = 512 << 20,
         **device: Any,
     ) -> None:
+        """cache_bytes: of keys and values, for each model that generates."""
         self.checkpoints, self.keys, self.dtype = checkpoints, keys, dtype
         self.deadline, self.drain, self.poison = deadline, drain, poison
+        self.cache_bytes = cache_bytes
         self.local = host.encode() in LOCAL or host == "::1"
         self.began = int(time.time())
         self.state: Literal["loading", "ready", "draining", "failed"] = "loading"
@@ -75,10 +79,21 @@ class Service:
     def _load(self) -> list[Any]:
         self.device.wait_until_ready()
         made: list[Any] = []
-        made += map(self._embedder, self.checkpoints)
+        made += map(self._model, self.checkpoints)
         return made + [own.OwnModel(self.device, one) for one in self.own]
 
-    def _embedder(self, source: Checkpoint) -> Embedder:
+    def _model(self, source: Checkpoint) -> Served:
+        if source.generates:
+            from .texts.generator import Generator
+
+            return Generator(
+                source.name,
+                self.device,
+                source.folder,
+                self.dtype,
+                self.poison,
+                cache_bytes=self.cache_bytes,
+            )
         from .embedder import Embedder
 
         return Embedder(source.name, self.device, source.folder, self.dtype, self.poison)
@@ -97,7 +112,7 @@ class Service:
         async with self._changes:
             if source.name in self.models:
                 raise ValueError(f"{source.name} is served already: swap it")
-            new = await asyncio.to_thread(self._embedder, source)
+            new = await asyncio.to_thread(self._model, source)
             new.start(self.deadline, self.shares)
             self.models[source.name] = new
 
@@ -108,7 +123,7 @@ class Service:
         """
         async with self._changes:
             old = self.model(source.name)
-            new = await asyncio.to_thread(self._embedder, source)
+            new = await asyncio.to_thread(self._model, source)
             if (new.inputs, new.outputs) != (old.inputs, old.outputs):
                 raise ValueError(f"{source.name}: it takes or gives other tensors than the old one")
             new.version = str(int(old.version) + 1)
@@ -151,12 +166,21 @@ class Service:
             raise Problem(400, f"{name} gives no vectors of texts", param="model")
         return model
 
+    def generator(self, name: str) -> Generator:
+        """A model that goes on with texts."""
+        from .texts.generator import Generator
+
+        model = self.model(name)
+        if not isinstance(model, Generator):
+            raise Problem(400, f"{name} gives no texts", param="model")
+        return model
+
     def asked_by(self, path: str) -> Served | None:
         """The model that a POST to this path asks, if the path alone says so."""
         if path.startswith("/models/"):
             return self.models.get(path.removeprefix("/models/"))
         if path in ("/v1/embeddings", "/embed") and len(self.models) == len(self.own) + 1:
-            return self.embedder()
+            return next(iter(self.models.values()))
         return None
 
     def terms(self, request: Request, priority: Any = None, timeout: Any = None) -> Terms:

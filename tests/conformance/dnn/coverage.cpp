@@ -24,6 +24,7 @@ const must_cover dnn(
          "batch_norm_training batch_norm_inference batch_norm_backward "
          "lrn_forward lrn_backward",
          {f64, f32, f16, bf16}},
+        {"sample_rows", {f32, f16, bf16}},
         {"plans", {f32}},
     },
     "plans rnn_sizes");

@@ -1,9 +1,9 @@
 // Keys and values in pages: sharing between sequences, and that they outlive lost workers bit for
 // bit.
 
-#include <troupe/device/device.hpp>
+#include "kv_cache_fixture.hpp"
+
 #include <troupe/device/mapped_tensor.hpp>
-#include <troupe/dnn.hpp>
 #include <troupe/fault/inject.hpp>
 
 #include <gtest/gtest.h>
@@ -18,105 +18,10 @@
 #include <thread>
 #include <vector>
 
-namespace troupe {
+namespace troupe::kv_testing {
 namespace {
 
-using dnn::kv_cache;
-using dnn::kv_sequence;
-
-using number = f16;  // which GPUs compute attention in, too
-
-constexpr std::int64_t heads = 2;
-constexpr std::int64_t size = 16;
-constexpr std::int64_t page_size = 4;
-
-/// Row `token` of what a sequence with that name is given in a layer.
-std::vector<number> row(int name, std::int64_t layer, std::int64_t token, bool key) {
-  std::vector<number> values(static_cast<std::size_t>(heads * size));
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const auto mixed =
-        (static_cast<std::uint64_t>(name) * 31 + static_cast<std::uint64_t>(layer)) * 7919 +
-        static_cast<std::uint64_t>(token) * 104729 + i * 2654435761U + (key ? 1 : 5);
-    values[i] = number(static_cast<float>(mixed % 2001) / 1000 - 1);
-  }
-  return values;
-}
-
-class KvCache : public testing::Test {
- protected:
-  kv_cache cache(std::int64_t pages, std::int64_t layers = 2) {
-    return kv_cache::make(device_, {.layers = layers,
-                                    .heads = heads,
-                                    .key_size = size,
-                                    .page_size = page_size,
-                                    .pages = pages,
-                                    .type = dtype_of<number>})
-        .value();
-  }
-
-  /// Rows of new tokens of these sequences, [b, n, heads, size].
-  tensor<number> rows(std::span<const int> names, std::int64_t layer, std::int64_t first,
-                      std::int64_t n, bool key, placement where = placement::shared) {
-    std::vector<number> all;
-    for (const int name : names) {
-      for (std::int64_t i = 0; i < n; ++i) {
-        const auto one = row(name, layer, first + i, key);
-        all.insert(all.end(), one.begin(), one.end());
-      }
-    }
-    auto t = device_
-                 .tensor<number>({static_cast<std::int64_t>(names.size()), n, heads, size},
-                                 initial::undefined, where)
-                 .value();
-    device_.copy(std::span(std::as_const(all)), t).get();
-    return t;
-  }
-
-  /// One step in which every layer gets the rows that `row` says; `names` are those of `of`.
-  result<void> grow(kv_cache& c, const std::vector<kv_sequence>& of, const std::vector<int>& names,
-                    std::int64_t first, std::int64_t n) {
-    auto step = c.step(of, n);
-    if (!step) return std::move(step).error();
-    for (std::int64_t layer = 0; layer < c.config().layers; ++layer)
-      (void)step->append(layer, rows(names, layer, first, n, true),
-                         rows(names, layer, first, n, false));
-    return step->commit();
-  }
-
-  /// The content of a sequence in a layer, token by token.
-  std::vector<number> content(const kv_cache& c, kv_sequence one, std::int64_t layer, bool key) {
-    std::vector<number> all;
-    const std::int64_t tokens = c.length(one).value();
-    const auto pages = c.pages_of(one).value();
-    const any_tensor from = key ? c.keys(layer) : c.values(layer);
-    for (std::int64_t i = 0; i < tokens; ++i) {
-      const std::int64_t page = pages[static_cast<std::size_t>(i / page_size)];
-      std::vector<number> token(static_cast<std::size_t>(heads * size));
-      const any_tensor at =
-          from.slice(0, page, page + 1).value().slice(2, i % page_size, i % page_size + 1).value();
-      device_.copy(at, std::span(token)).get();
-      all.insert(all.end(), token.begin(), token.end());
-    }
-    return all;
-  }
-  void expect_content(const kv_cache& c, kv_sequence one, const std::vector<int>& name_of_token) {
-    ASSERT_EQ(c.length(one).value(), static_cast<std::int64_t>(name_of_token.size()));
-    for (std::int64_t layer = 0; layer < c.config().layers; ++layer) {
-      for (const bool key : {true, false}) {
-        std::vector<number> expected;
-        for (std::size_t i = 0; i < name_of_token.size(); ++i) {
-          const auto token = row(name_of_token[i], layer, static_cast<std::int64_t>(i), key);
-          expected.insert(expected.end(), token.begin(), token.end());
-        }
-        EXPECT_EQ(content(c, one, layer, key), expected) << "layer " << layer;
-      }
-    }
-  }
-
-  system system_;
-  device device_ = system_.device(
-      0, {.restarts = {.restarts = 1000}, .backoff = {.initial = {}}, .fault_injection = true});
-};
+class KvCache : public KvCacheTest {};
 
 TEST_F(KvCache, HoldsWhatStepsOfAnyLengthAppend) {
   auto c = cache(32);
@@ -266,12 +171,16 @@ TEST_F(KvCache, RefusesWhatItCannotHold) {
   const auto full = c.step(std::vector{one, other}, 8);
   EXPECT_EQ(full ? errc{} : full.error().code, errc::out_of_memory);
   EXPECT_EQ(message(full),
-            "kv_cache: a step of 8 tokens for 2 sequences needs 4 pages; of 3 pages 3 are free");
+            "kv_cache: a step of 16 tokens for 2 sequences needs 4 pages; of 3 pages 3 are free");
   EXPECT_EQ(message(c.step(std::vector{one, one}, 1)),
             "kv_cache: sequence 0 is in a step that is not over, or is being forked");
   EXPECT_EQ(message(c.step({}, 1)),
-            "kv_cache: a step needs sequences and 1 to 1073741823 tokens for each; it has 0 and 1");
-  EXPECT_FALSE(c.step(std::vector{one}, 0));
+            "kv_cache: a step needs sequences, and has at most 1073741823 tokens; it has 0 and 0");
+  EXPECT_EQ(message(c.step(std::vector{one}, 0)),
+            "kv_cache: a sequence takes 1 to 1073741823 tokens in a step; 0 would take 0");
+  const auto uneven = c.step(std::vector<kv_growth>{{one, 8}, {other, 5}});
+  EXPECT_EQ(message(uneven),
+            "kv_cache: a step of 13 tokens for 2 sequences needs 4 pages; of 3 pages 3 are free");
   EXPECT_FALSE(c.step(std::vector{one}, std::int64_t{1} << 40));
   EXPECT_EQ(message(c.step(std::vector{one, kv_sequence{77}}, 1)),
             "kv_cache: there is no sequence 77");
@@ -394,4 +303,4 @@ TEST_F(KvCache, TakesStepsOfDifferentSequencesFromDifferentThreads) {
 }
 
 }  // namespace
-}  // namespace troupe
+}  // namespace troupe::kv_testing

@@ -86,6 +86,7 @@ struct gradients {
 
 /// A word of a stream by Philox4x32-10, written again from the paper: a bug of the library's must
 /// not hide here.
-[[nodiscard]] std::uint32_t philox_word(std::uint64_t seed, std::uint64_t number);
+[[nodiscard]] std::uint32_t philox_word(std::uint64_t seed, std::uint64_t number,
+                                        std::uint64_t subsequence = 0);
 
 }  // namespace troupe::conformance::attention_reference

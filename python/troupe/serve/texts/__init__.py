@@ -1,0 +1,1 @@
+"""Models that generate text, and the routes that ask them."""
