@@ -1608,6 +1608,24 @@ class Dnn(Library):
         tag: int = ...,
     ) -> Future[Any]:
         """Asks how large a recurrent network's weights and reserve are on this device."""
+    def sample_rows(
+        self,
+        x: TensorLike,
+        tokens: TensorLike | None = ...,
+        *,
+        logprobs: TensorLike | None = ...,
+        temperature: TensorLike | None = ...,
+        top_k: TensorLike | None = ...,
+        top_p: TensorLike | None = ...,
+        min_p: TensorLike | None = ...,
+        seeds: TensorLike | None = ...,
+        positions: TensorLike | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+        tag: int = ...,
+    ) -> Future[Any]:
+        """Draws a token from each row of logits."""
 
 class Elementwise(Library):
     def activation(

@@ -44,7 +44,7 @@ def serving(checkpoint):
 @pytest.fixture(scope="session")
 def talking(tmp_path_factory):
     """A service that generates, with a small model."""
-    sys.path.append(str(pathlib.Path(__file__).parents[1] / "generation"))
+    sys.path.append(str(pathlib.Path(__file__).with_name("generation")))
     import tiny
     from running import Running
     from troupe.serve.service import Service

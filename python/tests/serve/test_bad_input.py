@@ -154,7 +154,7 @@ def test_text_that_is_no_utf_8(serving):
 def test_paths_and_methods(serving):
     for method, path, status in (
         ("GET", "/v1/embeddings", 405),
-        ("POST", "/v1/chat/completions", 404),
+        ("POST", "/v1/responses", 404),
         ("GET", "/v2/models/tiny/versions/2", 404),
         ("GET", "/v2/models/..%2f..%2fetc", 404),
         ("POST", "/v2/models/no/infer", 404),

@@ -3,6 +3,8 @@
 import asyncio
 import json
 import os
+import pathlib
+import re
 import signal
 
 import openai
@@ -246,3 +248,7 @@ def test_metrics_have_the_streams(talking):
     assert 'troupe_serve_generation_tokens_total{model="talk"}' in text
     assert 'troupe_serve_requests_total{model="talk",outcome="length"}' in text
     assert 'troupe_serve_time_to_first_token_seconds_bucket{model="talk",le="+Inf"}' in text
+    page = (pathlib.Path(__file__).parents[3] / "docs/serve/operations.md").read_text()
+    of_streams = page.partition("A model that [generates]")[2].partition("## ")[0]
+    names = re.findall(r"troupe_serve_\w+", of_streams)
+    assert names and all(f"# TYPE {one} " in text for one in names)

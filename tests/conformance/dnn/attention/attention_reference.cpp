@@ -33,10 +33,9 @@ double rounded_e4m3(double x) {
 }  // namespace
 
 std::uint32_t philox_word(std::uint64_t seed, std::uint64_t number, std::uint64_t subsequence) {
-  std::array<std::uint32_t, 4> c{static_cast<std::uint32_t>(number / 4),
-                                 static_cast<std::uint32_t>(number / 4 >> 32),
-                                 static_cast<std::uint32_t>(subsequence),
-                                 static_cast<std::uint32_t>(subsequence >> 32)};
+  std::array<std::uint32_t, 4> c{
+      static_cast<std::uint32_t>(number / 4), static_cast<std::uint32_t>(number / 4 >> 32),
+      static_cast<std::uint32_t>(subsequence), static_cast<std::uint32_t>(subsequence >> 32)};
   std::uint32_t k0 = static_cast<std::uint32_t>(seed);
   std::uint32_t k1 = static_cast<std::uint32_t>(seed >> 32);
   for (int round = 0; round < 10; ++round) {

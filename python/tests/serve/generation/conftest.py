@@ -29,13 +29,9 @@ def tiny(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def reference(tiny):
+    from tiny import reference_of
+
     return reference_of(tiny)
-
-
-def reference_of(checkpoint):
-    from tiny import Reference
-
-    return Reference({one: checkpoint.weight(one) for one in checkpoint.names}, checkpoint.sizes)
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import tiny as made
-from conftest import reference_of
 from troupe.generation.checkpoint import load
 from troupe.generation.step import Step
 from troupe.serve.models.llama import Llama
@@ -54,7 +53,7 @@ def test_other_families_are_constants(gpu, tmp_path, family, bias, norms, tied, 
     assert (checkpoint.sizes.pairs, checkpoint.sizes.window) == ("halves", window)
     (ids,) = _ids(2, 20)
     (y,) = logits_of(Llama(gpu, checkpoint), [[ids[:11]], [ids[11:12]], [ids[12:]]])
-    assert np.abs(y - reference_of(checkpoint)(ids)).max() < 1e-4
+    assert np.abs(y - made.reference_of(checkpoint)(ids)).max() < 1e-4
 
 
 @pytest.mark.parametrize("dtype, near", [("bf16", 0.25), ("f16", 0.03)])
@@ -66,7 +65,7 @@ def test_weights_of_16_bits_are_near(gpu, tiny, reference, dtype, near):
 
 
 def test_smollm2_agrees_with_the_reference(gpu, smollm2):
-    model, reference = Llama(gpu, smollm2), reference_of(smollm2)
+    model, reference = Llama(gpu, smollm2), made.reference_of(smollm2)
     text = "The capital of France is Paris, and 1 + 2 = 3."
     ids = smollm2.tokenizer.encode(text)
     (y,) = logits_of(model, [[ids[:6]], [ids[6:7]], [ids[7:]]], 16)

@@ -160,8 +160,7 @@ class Reference:
     """The whole model, written from the papers and in f64."""
 
     def __init__(self, tensors, sizes):
-        self.w = {name: one.astype("f8") for name, one in tensors.items()}
-        self.s = sizes
+        self.w, self.s = tensors, sizes
 
     def norm(self, x, name):
         return x / np.sqrt((x**2).mean(-1, keepdims=True) + self.s.eps) * self.w[name]
@@ -204,7 +203,7 @@ class Reference:
 
     def __call__(self, ids):
         """Logits of every position."""
-        x = self.w["model.embed_tokens.weight"][list(ids)]
+        x = self.w["model.embed_tokens.weight"][list(ids)].astype("f8")
         for layer in range(self.s.layers):
             at = f"model.layers.{layer}."
             x = x + self.attention(self.norm(x, at + "input_layernorm.weight"), at)
@@ -221,3 +220,8 @@ class Reference:
         logits = self([*prompt, *tokens])[len(prompt) - 1 : -1]
         chosen = logits[np.arange(len(tokens)), list(tokens)]
         return bool((chosen >= logits.max(1) - within).all())
+
+
+def reference_of(checkpoint):
+    """With the weights of a checkpoint."""
+    return Reference({one: checkpoint.weight(one) for one in checkpoint.names}, checkpoint.sizes)
