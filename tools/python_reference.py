@@ -43,6 +43,8 @@ SECTIONS = {
     "Replicas of a model": ("serving.replicas", ["Replicas"]),
     "Cascades of models": ("serving.cascade", ["Cascade", "Staged"]),
     "Versions of a model": ("serving.swap", ["Swap", "Shift", "Versioned"]),
+    "Canaries": ("serving.canaries", ["canaries", "cosine"]),
+    "Mixtures of experts": ("serving.experts", ["Experts", "Mixed"]),
     "Items of different lengths": ("serving.packing", ["pack", "Packed"]),
     "Keys and values of attention": ("_core", ["KvCache", "KvStep"]),
     "Graphs": ("_core", ["Graph", "GraphReplies"]),

@@ -19,6 +19,7 @@ import statistics
 import subprocess
 import sys
 import time
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -225,13 +226,21 @@ def faults(seconds: float) -> dict[str, Any]:
 
 async def _flood(port: int, rate: float, seconds: float, body: bytes) -> dict[str, Any]:
     """Requests come when they come, whether others are answered or not."""
-    idle = [await asyncio.open_connection("127.0.0.1", port) for _ in range(400)]
+    idle = deque([await asyncio.open_connection("127.0.0.1", port) for _ in range(400)])
     counts: dict[int, int] = {}
     waits: list[float] = []
-    pick, unsent, asked = random.Random(1), 0, list[asyncio.Task[None]]()
+    pick, unsent, asked = random.Random(1), 0, set[asyncio.Task[None]]()
+    failed: list[BaseException] = []
+
+    def ended(task: asyncio.Task[None]) -> None:
+        asked.discard(task)
+        if why := task.exception():
+            failed.append(why)
 
     async def one(to: Any) -> None:
         begin = time.perf_counter()
+        if to[0].at_eof():  # the service closes a connection that has been idle for long
+            to = await asyncio.open_connection("127.0.0.1", port)
         status, _ = await post(to, "/v1/embeddings", body, "X-Troupe-Deadline-Ms: 1000\r\n")
         counts[status] = counts.get(status, 0) + 1
         if status == 200:
@@ -243,10 +252,14 @@ async def _flood(port: int, rate: float, seconds: float, body: bytes) -> dict[st
         await asyncio.sleep(max(0.0, next_one - time.perf_counter()))
         next_one += pick.expovariate(rate)
         if idle:
-            asked.append(asyncio.ensure_future(one(idle.pop())))
+            task = asyncio.ensure_future(one(idle.popleft()))
+            asked.add(task)
+            task.add_done_callback(ended)
         else:
             unsent += 1
     await asyncio.gather(*asked)
+    if failed:
+        raise failed[0]
     for _, writer in idle:
         writer.close()
     await asyncio.sleep(1)  # until the service has seen it

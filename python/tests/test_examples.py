@@ -43,6 +43,7 @@ NO_EXAMPLES = {
     "transformer/model.py",
     "voices/voice_model.py",
     "own_model.py",
+    "own_sequences.py",
     "first_model/torch_model.py",
     "first_model/numpy_model.py",
 }  # parts

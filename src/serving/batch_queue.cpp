@@ -93,17 +93,19 @@ std::optional<batch_plan> batch_queue::implementation::next(time_point now) {
         ready.emplace_back(&one, *why);
     });
     if (ready.empty()) return std::nullopt;
-    const auto why_of = [&](const pool* one) {
-      return std::ranges::find(ready, one, [](const auto& r) { return r.first; });
-    };
-    std::optional<std::uint32_t> head;
-    for (const level* one : waiting.levels(now)) {
-      head = waiting.first(*one, [&](const pool* p) { return why_of(p) != ready.end(); });
-      if (head) break;
+    const seat* best = nullptr;
+    std::pair<pool*, closing> chosen{};
+    for (const level* in : waiting.levels(now)) {
+      for (const auto& one : ready) {
+        const seat* const head = waiting_items::first(*in, *one.first);
+        if (head == nullptr || (best != nullptr && !head->before(*best))) continue;
+        best = head;
+        chosen = one;
+      }
+      if (best != nullptr) break;
     }
-    if (!head) return std::nullopt;
-    pool* from = waiting.pool_of(*head);
-    run filled = fill(*from, why_of(from)->second, now);
+    if (best == nullptr) return std::nullopt;
+    run filled = fill(*chosen.first, chosen.second, now);
     if (filled.slots.empty()) continue;  // its first item was too late
     for (const std::uint32_t slot : filled.slots)
       waiting.spend(*waiting.at(slot).owner, now, waiting.at(slot).charged);
@@ -140,12 +142,13 @@ batch_queue::implementation::run batch_queue::implementation::fill(pool& from, c
   bool dropped = false;
   for (const level* in : waiting.levels(now)) {
     while (!full && static_cast<std::int64_t>(made.slots.size()) < most) {
-      const auto slot = waiting.first(*in, [&](const pool* p) { return p == &from; });
-      if (!slot) break;
-      const item& one = waiting.at(*slot);
+      const seat* const first = waiting_items::first(*in, from);
+      if (first == nullptr) break;
+      const std::uint32_t slot = first->head.slot;
+      const item& one = waiting.at(slot);
       const std::int64_t c = one.terms.cost;
       if (may_refuse && start + std::max(predicted.upper(c), least) > one.terms.deadline) {
-        end_item(*slot, now, item_ending::expired);
+        end_item(slot, now, item_ending::expired);
         // The first item has chosen the pool: without it another pool may come first.
         if (made.slots.empty()) return made;
         dropped = true;
@@ -169,8 +172,8 @@ batch_queue::implementation::run batch_queue::implementation::fill(pool& from, c
       facts_.queue_time.observe(now - one.arrived);
       const double charge = predicted.known() ? in_seconds(part_of_batch(c))
                                               : first_guess_seconds * static_cast<double>(c);
-      waiting.begin(*slot, now, charge);
-      made.slots.push_back(*slot);
+      waiting.begin(slot, now, charge);
+      made.slots.push_back(slot);
     }
   }
   if (static_cast<std::int64_t>(made.slots.size()) == config.most_items) {
@@ -278,7 +281,7 @@ void batch_queue::implementation::finish(batch_id batch, time_point now, run_end
       return;
     }
     case run_end::aborted:
-      run_again(std::move(one), now);
+      run_again(std::move(one), now, seconds);
       return;
     case run_end::fault:
       failover_ += 0.2 * (std::max(seconds - in_seconds(one.plan.predicted), 0.0) - failover_);

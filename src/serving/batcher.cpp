@@ -48,8 +48,8 @@ error ending_error(item_ending how, const error& of_batch) {
   return of_batch;
 }
 
-run_end end_of(errc code) noexcept {
-  switch (code) {
+run_end end_of(const error& why) noexcept {
+  switch (why.code) {
     case errc::device_stopped:
     case errc::device_unavailable:
     case errc::device_condemned:
@@ -59,7 +59,8 @@ run_end end_of(errc code) noexcept {
     case errc::actor_stopped:
       return run_end::failed;
     case errc::aborted:
-      return run_end::aborted;
+      // With a signal: its worker was killed each time that it ran.
+      return why.code_name.empty() ? run_end::aborted : run_end::fault;
     case errc::device_fault:
       return run_end::fault;
     case errc::invalid_argument:

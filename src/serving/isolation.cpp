@@ -12,6 +12,8 @@ namespace {
 using std::chrono::nanoseconds;
 
 constexpr std::int32_t most_aborts = 8;
+/// A batch that was lost this often is split: the reason may be one of its items.
+constexpr std::int32_t most_aborts_of_several = 3;
 constexpr std::size_t most_quarantined = 4096;
 constexpr nanoseconds longest_quarantine = std::chrono::hours(24);
 
@@ -84,7 +86,7 @@ void batch_queue::implementation::split(const run& failed, time_point now, run_e
 }
 
 /// It was lost with another batch.
-void batch_queue::implementation::run_again(run lost, time_point now) {
+void batch_queue::implementation::run_again(run lost, time_point now, double seconds) {
   std::erase_if(lost.slots, [&](std::uint32_t slot) {
     const item& one = waiting.at(slot);
     const bool ends = one.gone || one.terms.deadline <= now || lost.aborted >= most_aborts;
@@ -95,7 +97,9 @@ void batch_queue::implementation::run_again(run lost, time_point now) {
   });
   ++lost.aborted;
   lost.plan.closed_by = closing::isolation;
-  if (!lost.slots.empty()) {
+  if (lost.slots.size() > 1 && lost.aborted >= most_aborts_of_several) {
+    split(lost, now, run_end::exception, seconds);
+  } else if (!lost.slots.empty()) {
     pieces_.push_back(std::move(lost));
   } else if (lost.isolation != 0) {
     piece_ended(lost.isolation, now);

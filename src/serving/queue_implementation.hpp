@@ -90,7 +90,7 @@ class batch_queue::implementation {
 
   // isolation.cpp
   void split(const run& failed, time_point now, run_end how, double seconds);
-  void run_again(run lost, time_point now);
+  void run_again(run lost, time_point now, double seconds);
   void convict(const run& failed, time_point now, run_end how, std::uint64_t fingerprint,
                double seconds);
   void piece_ended(std::uint64_t of, time_point now);

@@ -75,6 +75,8 @@ void waiting_items::place(tenant& who) {
   for (std::size_t i = 0; i < places_; ++i) {
     pool& open = who.on_probation ? who.own[i] : shared_[i];
     move(who.groups[i], who.capped ? nullptr : &open);
+    for (auto& [priority, l] : who.lanes)
+      renew_seat(l, i);
   }
 }
 
@@ -182,9 +184,28 @@ lane& waiting_items::lane_of(item& one) {
   lane& l = one.owner->lanes[one.terms.priority];
   if (l.owner == nullptr) {
     l.owner = one.owner;
+    l.priority = one.terms.priority;
     l.by_place.resize(places_);
+    l.seats.resize(places_);
   }
   return l;
+}
+
+void waiting_items::renew_seat(lane& l, std::size_t place) {
+  seat& one = l.seats[place];
+  pool* const in = l.owner->groups[place].in;
+  fair_order* const to =
+      in == nullptr || l.by_place[place].empty() ? nullptr : &in->lanes[l.priority];
+  if (one.in != nullptr && one.in != to) one.in->remove(one);
+  if (to == nullptr) return;
+  one.tag = l.tag;
+  one.head = *l.by_place[place].begin();
+  to->put(one);
+}
+
+void waiting_items::renew_seats(lane& l) {
+  for (std::size_t place = 0; place < places_; ++place)
+    renew_seat(l, place);
 }
 
 void waiting_items::offer(std::uint32_t slot, time_point now) {
@@ -195,10 +216,10 @@ void waiting_items::offer(std::uint32_t slot, time_point now) {
   if (l.waiting++ == 0) {
     // One that was idle starts now: it has saved nothing.
     l.tag = std::max(l.tag, in.virtual_time);
-    if (in.active.empty()) in.unserved_since = now;
-    in.active.push_back(&l);
+    if (in.active++ == 0) in.unserved_since = now;
   }
   l.by_place[one.place].insert({one.terms.deadline, one.order, slot});
+  renew_seat(l, one.place);
   group& g = one.owner->groups[one.place];
   g.due.insert({one.due, slot});
   ++g.count;
@@ -214,7 +235,8 @@ void waiting_items::withdraw(std::uint32_t slot) {
   level& in = levels_[one.terms.priority];
   lane& l = lane_of(one);
   l.by_place[one.place].erase({one.terms.deadline, one.order, slot});
-  if (--l.waiting == 0) std::erase(in.active, &l);
+  if (--l.waiting == 0) --in.active;
+  renew_seat(l, one.place);
   group& g = one.owner->groups[one.place];
   g.due.erase({one.due, slot});
   --g.count;
@@ -249,7 +271,9 @@ void waiting_items::begin(std::uint32_t slot, time_point now, double seconds) {
 }
 
 void waiting_items::charge(item& one, double seconds) {
-  lane_of(one).tag += (seconds - one.charged) / one.owner->weight;
+  lane& l = lane_of(one);
+  l.tag += (seconds - one.charged) / one.owner->weight;
+  renew_seats(l);
   one.owner->device_seconds += seconds - one.charged;
   one.charged = seconds;
 }
@@ -258,8 +282,10 @@ void waiting_items::charge(std::uint64_t tenant, std::uint8_t priority, double s
   const auto found = tenants_.find(tenant);
   if (found == tenants_.end()) return;
   found->second.device_seconds += seconds;
-  if (const auto l = found->second.lanes.find(priority); l != found->second.lanes.end())
+  if (const auto l = found->second.lanes.find(priority); l != found->second.lanes.end()) {
     l->second.tag += seconds / found->second.weight;
+    renew_seats(l->second);
+  }
 }
 
 void waiting_items::end(std::uint32_t slot, time_point now) {
@@ -320,12 +346,17 @@ std::optional<closing> waiting_items::ready(const pool& all, time_point now,
 std::vector<level*> waiting_items::levels(time_point now) {
   std::vector<level*> all;
   for (auto& [priority, one] : levels_)
-    if (!one.active.empty()) all.push_back(&one);
+    if (one.active > 0) all.push_back(&one);
   const auto turn = [&](const level* one) {
     return now - one->unserved_since >= config_.starve ? one->unserved_since : time_point::max();
   };
   if (all.size() > 1) std::ranges::stable_sort(all, {}, turn);
   return all;
+}
+
+const seat* waiting_items::first(const level& in, const pool& from) noexcept {
+  const auto lanes = from.lanes.find(in.priority);
+  return lanes == from.lanes.end() ? nullptr : lanes->second.first();
 }
 
 time_point waiting_items::wake_at(bool room) const noexcept {

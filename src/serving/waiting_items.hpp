@@ -1,8 +1,9 @@
 #pragma once
 
+#include "fair_order.hpp"
+
 #include <troupe/serving/terms.hpp>
 
-#include <compare>
 #include <deque>
 #include <list>
 #include <map>
@@ -40,16 +41,12 @@ struct item {
 
 /// The items of one tenant in one level, and its account there.
 struct lane {
-  struct entry {
-    time_point deadline;
-    std::uint64_t order;
-    std::uint32_t slot;
-    auto operator<=>(const entry&) const = default;
-  };
   tenant* owner = nullptr;
+  std::uint8_t priority = 0;
   double tag = 0;  ///< virtual time at which its next item starts
   std::int64_t waiting = 0;
-  std::vector<std::set<entry>> by_place;
+  std::vector<std::set<waiting_entry>> by_place;
+  std::vector<seat> seats;  ///< by place, in the pool that the items are in
 };
 
 /// A priority.
@@ -58,7 +55,7 @@ struct level {
   double virtual_time = 0;           ///< the greatest tag at which an item has started
   time_point unserved_since{};       ///< while items wait
   std::chrono::nanoseconds held{0};  ///< predicted, of its items that have not begun
-  std::vector<lane*> active;         ///< those with waiting items
+  std::int64_t active = 0;           ///< lanes with waiting items
 };
 
 struct group;
@@ -69,6 +66,7 @@ struct pool {
   std::int64_t count = 0;
   std::int64_t cost = 0;
   std::set<std::pair<time_point, group*>> due;  ///< by the earliest of each group
+  std::map<std::uint8_t, fair_order> lanes;     ///< by priority
 };
 
 /// The items of a tenant that have one padded size. All of them are in one pool, or in none.
@@ -149,14 +147,8 @@ class waiting_items {
   }
   /// The levels in the order in which they are served now.
   [[nodiscard]] std::vector<level*> levels(time_point now);
-  /// The next item of a level that is in a pool for which `admits` is true.
-  template <class Admits>
-  [[nodiscard]] std::optional<std::uint32_t> first(const level& in, Admits&& admits) const;
-  [[nodiscard]] pool* pool_of(std::uint32_t slot) noexcept {
-    const item& one = items_[slot];
-    return one.owner->groups[one.place].in;
-  }
-
+  /// The next item of a level that is in the pool; null if there is none.
+  [[nodiscard]] static const seat* first(const level& in, const pool& from) noexcept;
   /// When `pass`, `expired` or, if there is room for a batch, `ready` next say something else.
   [[nodiscard]] time_point wake_at(bool room) const noexcept;
 
@@ -194,6 +186,9 @@ class waiting_items {
   void move(group& g, pool* to);
   void renew_key(group& g);
   lane& lane_of(item& one);
+  /// Puts the lane where its tag and its first item say.
+  static void renew_seat(lane& l, std::size_t place);
+  void renew_seats(lane& l);
 
   const batch_config& config_;
   std::size_t places_;
@@ -211,25 +206,5 @@ class waiting_items {
   std::set<std::pair<time_point, std::uint32_t>> deadlines_;
   std::unordered_map<sequence_key, std::deque<std::uint32_t>, sequence_hash> sequences_;
 };
-
-template <class Admits>
-std::optional<std::uint32_t> waiting_items::first(const level& in, Admits&& admits) const {
-  const lane* best = nullptr;
-  const lane::entry* found = nullptr;
-  for (const lane* one : in.active) {
-    if (best != nullptr && one->tag > best->tag) continue;
-    for (std::size_t place = 0; place < places_; ++place) {
-      const auto& entries = one->by_place[place];
-      if (entries.empty() || !admits(one->owner->groups[place].in)) continue;
-      const lane::entry& head = *entries.begin();
-      if (best == nullptr || one->tag < best->tag || head < *found) {
-        best = one;
-        found = &head;
-      }
-    }
-  }
-  if (found == nullptr) return std::nullopt;
-  return found->slot;
-}
 
 }  // namespace troupe::serving

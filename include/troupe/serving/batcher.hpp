@@ -32,8 +32,8 @@ namespace detail {
 
 [[nodiscard]] TROUPE_EXPORT error refusal_error(const admission& verdict);
 [[nodiscard]] TROUPE_EXPORT error ending_error(item_ending how, const error& of_batch);
-/// How a batch ended that failed with this code.
-[[nodiscard]] TROUPE_EXPORT run_end end_of(errc code) noexcept;
+/// How a batch ended that failed so.
+[[nodiscard]] TROUPE_EXPORT run_end end_of(const error& why) noexcept;
 [[nodiscard]] TROUPE_EXPORT error wrong_number(std::size_t answers, std::size_t items);
 
 /// Owns the items, calls the function and keeps the time for a `batch_queue`.
@@ -128,7 +128,7 @@ class batching final : public actor {
     queue_.finish(plan.id, now(), run_end::answered, 0, failures);
   }
   void fail(const batch_plan& plan, const error& why) {
-    const run_end how = end_of(why.code);
+    const run_end how = end_of(why);
     queue_.finish(plan.id, now(), how);
     for (const item_id one : plan.items)
       if (how == run_end::failed || entries_.at(one)->gone) end(one, why);
@@ -180,6 +180,10 @@ class batcher {
   /// function answers or throws.
   future<Out> ask(In item, const item_terms& terms = {}, const ask_options& options = {}) const {
     return actor_.ask(typename batching::asked{std::move(item), terms}, options);
+  }
+  /// So that it is a `model` for `replicas`, `cascade` and `versions`.
+  future<Out> operator()(In item, const item_terms& terms) const {
+    return ask(std::move(item), terms);
   }
   [[nodiscard]] future<queue_facts> facts() const {
     return actor_.ask(typename batching::facts_wanted{});

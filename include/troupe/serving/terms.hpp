@@ -118,7 +118,7 @@ struct batch_plan {
 enum class run_end : std::uint8_t {
   answered,   ///< each item has its own answer or failure
   failed,     ///< for a reason that is none of its items', such as a device that has stopped
-  aborted,    ///< lost with another batch: it runs again
+  aborted,    ///< lost with another batch: it runs again; after the third time, in pieces
   exception,  ///< one of its items may be the reason
   fault,      ///< one of its items may have ended the worker, or hangs
 };

@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-MODELS = pathlib.Path(__file__).parents[2] / "examples/own_model.py"
+EXAMPLES = pathlib.Path(__file__).parents[2] / "examples"
+MODELS = [EXAMPLES / "own_model.py", EXAMPLES / "own_sequences.py"]
 
 _NEEDED = ("fastapi", "httptools", "httpx", "jinja2", "orjson", "tokenizers", "uvicorn", "uvloop")
 _MISSING = [one for one in _NEEDED if importlib.util.find_spec(one) is None]
@@ -36,7 +37,7 @@ def serving(checkpoint):
     from troupe.serve.sources import Checkpoint
 
     models = [Checkpoint("tiny", checkpoint)]
-    made = Running(Service(models, [MODELS], poison="poison", backend="cpu", restarts=1000))
+    made = Running(Service(models, MODELS, poison="poison", backend="cpu", restarts=1000))
     yield made
     made.close()
 

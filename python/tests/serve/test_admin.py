@@ -72,6 +72,46 @@ def test_a_model_is_swapped_under_load(serving, control, checkpoint, tmp_path_fa
     assert serving.post("/v1/embeddings", body).status_code == 404
 
 
+def test_canaries_keep_a_version_out_that_answers_otherwise(
+    serving, control, checkpoint, tmp_path, tmp_path_factory
+):
+    control("load", f"kept={checkpoint}")
+    (tmp_path / "texts").write_text("a text\n\nanother\n")
+    canaries = ("--canaries", str(tmp_path / "texts"), "--least", "0.999")
+    other = write(tmp_path_factory.mktemp("other"), seed=2)
+    with pytest.raises(ValueError, match="canary 0: the likeness is"):
+        control("swap", f"kept={other}", *canaries)
+    assert serving.ask("GET", "/v2/models/kept").json()["versions"] == ["1"]
+    assert control("swap", f"kept={checkpoint}", *canaries) == {"version": "2"}
+    for words in (("--share", "2"), ("--over", "-1"), ("--least", "nan")):
+        with pytest.raises(ValueError):
+            control("swap", f"kept={other}", *words)
+    control("unload", "kept")
+
+
+def test_a_version_comes_bit_by_bit(serving, control, checkpoint):
+    control("load", f"shifted={checkpoint}")
+    seen, named, over = [], [], False
+    x = {"name": "text", "datatype": "BYTES", "shape": [1], "data": ["a"]}
+
+    async def client():
+        while not over:
+            answer = await serving.client.post("/v2/models/shifted/infer", json={"inputs": [x]})
+            seen.append(answer.json()["model_version"])
+            path = "/v2/models/shifted/versions/2/infer"
+            named.append((await serving.client.post(path, json={"inputs": [x]})).status_code)
+
+    load = asyncio.run_coroutine_threadsafe(client(), serving.loop)
+    made = control("swap", f"shifted={checkpoint}", "--share", "0.2", "--over", "0.5")
+    over = True
+    load.result(10)
+    assert made == {"version": "2"}
+    first, last = seen.index("2"), len(seen) - seen[::-1].index("1")
+    assert "1" in seen[first:last] and "2" in seen[first:last]  # for a while both
+    assert 200 in named and set(named) <= {200, 404}  # by its number, from the beginning
+    control("unload", "shifted")
+
+
 def test_a_worker_is_renewed_under_load(serving, control):
     before, over, answers = serving.service.device.generation, False, []
 

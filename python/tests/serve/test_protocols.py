@@ -21,7 +21,7 @@ def expected(serving, checkpoint):
 def test_openai_client(serving, expected):
     openai = pytest.importorskip("openai")
     with openai.OpenAI(api_key="any", base_url=serving.url + "/v1", max_retries=0) as client:
-        assert [one.id for one in client.models.list()] == ["tiny", "roots"]
+        assert [one.id for one in client.models.list()] == ["tiny", "roots", "smooth"]
         assert client.models.retrieve("tiny").owned_by == "troupe"
         # It asks for base64 by itself, and gives numbers.
         made = client.embeddings.create(model="tiny", input=["one text", "another"])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import troupe
 from test_batcher import in_loop
-from troupe.serving import Batcher, Swap
+from troupe.serving import Batcher, Swap, canaries
 
 
 class Versions:
@@ -136,3 +136,28 @@ def test_weights_beside_each_other_through_kills():
 
         asyncio.run(main())
         assert gpu.statistics.memory_used_bytes == empty
+
+
+@in_loop
+async def test_canaries_compare_both_versions_item_by_item():
+    def version(factor):
+        @contextlib.asynccontextmanager
+        async def made():
+            async def run(items):
+                return [np.array([one, factor]) for one in items]
+
+            async with Batcher(run) as batcher:
+                yield batcher
+
+        return made
+
+    async with Swap(version(1.0), version="1") as model:
+        await model.swap(version(1.0), version="2", check=canaries([1.0, 2.0], least=1 - 1e-9))
+        with pytest.raises(troupe.InvalidArgument, match=r"canary 1: .* below 0.87"):
+            # [9, 1] and [9, 5] are alike, [1, 1] and [1, 5] are not.
+            await model.swap(version(5.0), version="3", check=canaries([9.0, 1.0], least=0.87))
+        with pytest.raises(troupe.InvalidArgument, match="canary 0: the likeness is 0"):
+            await model.swap(version(np.nan), version="3", check=canaries([1.0], least=0.5))
+        same = canaries([1.0], likeness=lambda a, b: (a == b).all(), least=1)
+        await model.swap(version(1.0), version="3", check=same)
+        assert model.version == "3"

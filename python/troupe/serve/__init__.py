@@ -19,6 +19,6 @@ Workers import such a file too, so this module imports nothing that only a serve
 
 from __future__ import annotations
 
-from .declaration import Batch, model
+from .declaration import Batch, Sequences, model
 
-__all__ = ["Batch", "model"]
+__all__ = ["Batch", "Sequences", "model"]

@@ -16,10 +16,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 from .errors import Problem
-from .service import Service
+from .service import Moving, Service
 from .sources import Checkpoint, parse
 
-_MOST = 4096  # bytes of a command
+_MOST = 1 << 20  # bytes of a command
 
 
 def _checkpoint(what: str) -> Checkpoint:
@@ -27,6 +27,17 @@ def _checkpoint(what: str) -> Checkpoint:
     if files:
         raise ValueError("a file of models needs workers that have imported it: start anew")
     return checkpoints[0]
+
+
+def _moving(more: dict[str, Any]) -> Moving:
+    """What a swap was told beside its model."""
+    how = Moving(**{name: more[name] for name in Moving._fields if more.get(name) is not None})
+    numbers = (how.least, how.share, how.over)
+    if not all(type(one) in (int, float) and one >= 0 for one in numbers) or how.share > 1:
+        raise ValueError("least and over are numbers, share is one from 0 to 1")
+    if not isinstance(how.canaries, (list, tuple)) or not all(map(str.strip, how.canaries)):
+        raise ValueError("canaries are texts")
+    return how
 
 
 async def _models(service: Service, _: str) -> Any:
@@ -44,8 +55,8 @@ async def _unload(service: Service, what: str) -> Any:
     await service.unload(what)
 
 
-async def _swap(service: Service, what: str) -> Any:
-    return {"version": await service.swap(_checkpoint(what))}
+async def _swap(service: Service, what: str, **more: Any) -> Any:
+    return {"version": await service.swap(_checkpoint(what), _moving(more))}
 
 
 async def _quarantine(service: Service, _: str) -> Any:
@@ -67,7 +78,7 @@ async def _drain(service: Service, _: str) -> Any:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-COMMANDS: dict[str, Callable[[Service, str], Awaitable[Any]]] = {
+COMMANDS: dict[str, Callable[..., Awaitable[Any]]] = {
     "models": _models,
     "load": _load,
     "unload": _unload,
@@ -85,7 +96,8 @@ async def _answer(service: Service, line: bytes) -> dict[str, Any]:
         command = COMMANDS.get(asked["do"])
         if command is None:
             raise ValueError(f"no such command; there are {', '.join(COMMANDS)}")
-        return {"ok": await command(service, str(asked.get("what") or ""))}
+        more = {name: one for name, one in asked.items() if name in Moving._fields and one}
+        return {"ok": await command(service, str(asked.get("what") or ""), **more)}
     except Problem as why:
         return {"error": why.detail}
     except Exception as why:  # the old state goes on, and the operator may see all of it

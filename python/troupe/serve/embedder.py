@@ -16,7 +16,7 @@ from troupe.serving import Batcher
 
 from .errors import Problem, root_cause
 from .models.bert import Bert
-from .served import MOST_WAIT, Port, Served, Terms
+from .served import MOST_WAIT, Port, Sequenced, Served, Terms
 
 _MOST_COST = 16_384  # tokens of a batch
 
@@ -126,7 +126,14 @@ class Embedder(Served):
         """[texts, width], each of length 1."""
         return np.stack(await self.answers(ids, [len(one) for one in ids], terms, what))
 
-    async def infer(self, tensors: dict[str, Any], terms: Terms) -> dict[str, Any]:
+    async def vector(self, text: str) -> Any:
+        """Of one text, for the service itself."""
+        ids = await self.ids_of([text], "text")
+        return (await self.vectors(ids, Terms(), "text"))[0]
+
+    async def infer(
+        self, tensors: dict[str, Any], terms: Terms, sequence: Sequenced | None = None
+    ) -> dict[str, Any]:
         try:
             texts = [one.decode() for one in tensors["text"].reshape(-1)]
         except UnicodeDecodeError:

@@ -116,6 +116,9 @@ def problem_of(why: BaseException, param: str | None = None) -> Problem:
     if isinstance(why, _GONE):
         log.error("the device gives no answers: %s", why)
         return Problem(503, "the model's device is not available", kind="server_error")
+    if isinstance(why, troupe.Aborted) and not why.code_name:
+        text = "it was lost with a worker again and again; it may be sent again"
+        return Problem(503, text, kind="server_error", retry_after=1.0)
     if isinstance(why, troupe.ArgumentFailure):
         return Problem(400, why.message, param=param)
     return _fault(why, param, retry_after)
@@ -130,7 +133,7 @@ def _fault(why: BaseException, param: str | None, retry_after: float | None) -> 
         )
     elif isinstance(why, troupe.Numerical):
         text, fault = "the result has numbers that are not finite", "numerical"
-    elif isinstance(why, troupe.DeviceFault):
+    elif isinstance(why, troupe.DeviceFault) or (isinstance(why, troupe.Aborted) and why.code_name):
         fault = "device_fault"
         name = why.code_name if re.fullmatch(r"[A-Za-z_]\w{0,40}", why.code_name) else ""
         text = "this input ended the model's worker" + (f" ({name})" if name else "")

@@ -12,7 +12,7 @@ import troupe
 
 from .bodies import parsed
 from .errors import Problem
-from .served import MOST_INPUTS, Served
+from .served import MOST_INPUTS, Sequenced, Served
 from .service import Service
 from .tensors import from_entry, to_entry
 
@@ -27,7 +27,11 @@ _MOST_JSON = 4 << 20
 
 @router.get("/v2")
 async def server() -> dict[str, Any]:
-    return {"name": "troupe", "version": troupe.__version__, "extensions": ["binary_tensor_data"]}
+    return {
+        "name": "troupe",
+        "version": troupe.__version__,
+        "extensions": ["binary_tensor_data", "sequence"],
+    }
 
 
 @router.get("/v2/models/{name}")
@@ -59,10 +63,11 @@ async def infer(name: str, request: Request, version: str = "") -> Response:
     wanted = asked.get("outputs")
     _check_shape(asked, parameters, wanted)
     tensors = _inputs(model, asked["inputs"], data)
+    sequence = _sequence(model, parameters, tensors)
     outputs = _outputs(model, wanted, bool(parameters.get("binary_data_output", False)))
     terms = service.terms(request, parameters.get("priority"), parameters.get("timeout"))
     with model:
-        results = await model.infer(tensors, terms)
+        results = await model.infer(tensors, terms, sequence)
     entries, parts = [], []
     for one, binary in outputs.items():
         entry, part = to_entry(one, results[one], binary)
@@ -81,10 +86,7 @@ async def infer(name: str, request: Request, version: str = "") -> Response:
 
 def _model(request: Request, name: str, version: str) -> Served:
     service: Service = request.app.state.service
-    model = service.model(name)
-    if version not in ("", model.version):
-        raise Problem(404, f"{name} has no version {version[:20]!r}", param="version")
-    return model
+    return service.model(name, version)
 
 
 def _split(body: bytes, length: str | None) -> tuple[dict[str, Any], memoryview]:
@@ -110,9 +112,6 @@ def _check_shape(asked: dict[str, Any], parameters: Any, wanted: Any) -> None:
         raise Problem(400, "it must be an object", param="parameters")
     if wanted is not None and not isinstance(wanted, list):
         raise Problem(400, "it must be a list", param="outputs")
-    for one in parameters:
-        if one.startswith("sequence_"):
-            raise Problem(400, "sequences with state are not served", param=f"parameters.{one}")
 
 
 def _inputs(model: Served, entries: list[Any], data: memoryview) -> dict[str, Any]:
@@ -146,6 +145,31 @@ def _inputs(model: Served, entries: list[Any], data: memoryview) -> dict[str, An
     if len(rows) != 1:
         raise Problem(400, "the first extents must be equal: the items of a batch", param="inputs")
     return tensors
+
+
+def _sequence(
+    model: Served, parameters: dict[str, Any], tensors: dict[str, Any]
+) -> Sequenced | None:
+    """What the parameters say of the sequence that a request belongs to; 0 is none."""
+    id = parameters.get("sequence_id") or None
+    flags = {}
+    for one in ("start", "end"):
+        name = f"sequence_{one}"
+        flags[one] = parameters.get(name, False)
+        if type(flags[one]) is not bool:
+            raise Problem(400, "it must be true or false", param=f"parameters.{name}")
+        if flags[one] and id is None:
+            raise Problem(400, "it is missing", param="parameters.sequence_id")
+    if id is not None and not model.stateful:
+        raise Problem(400, "the model has no sequences", param="parameters.sequence_id")
+    if not model.stateful:
+        return None
+    if not (type(id) is int and 0 < id < 1 << 64) and not (type(id) is str and len(id) <= 256):
+        text = "it must be a number from 1 to 2^64 - 1, or a text of 256 letters at most"
+        raise Problem(400, text, param="parameters.sequence_id")
+    if any(len(one) != 1 for one in tensors.values()):
+        raise Problem(400, "a request of a sequence has one row", param="inputs")
+    return Sequenced(id, **flags)
 
 
 def _outputs(model: Served, wanted: list[Any] | None, binary: bool) -> dict[str, bool]:

@@ -11,12 +11,12 @@ import numpy as np
 
 import troupe
 from troupe import operations
-from troupe.serving import Batcher
+from troupe.serving import Batcher, Sequences
 
 from .declaration import Declared, declared
 from .errors import Problem, problem_of, root_cause
 from .sending import sent_to
-from .served import MOST_WAIT, Port, Served, Terms
+from .served import MOST_WAIT, Port, Sequenced, Served, Terms
 from .tensors import NAMES, TYPES
 
 _DTYPES = {"bool": "?", "f16": "f2", "f32": "f4", "f64": "f8", "u8": "u1", "i8": "i1"}
@@ -29,6 +29,10 @@ class Plan(NamedTuple):
     file: pathlib.Path
     inputs: list[Port]
     outputs: list[Port]
+    states: dict[str, Port]
+    """By the tensor that the next state is written to: what the operation reads it from."""
+    written: list[str]
+    """All tensors that the operation writes, in their order."""
 
 
 def read(files: list[pathlib.Path]) -> list[Plan]:
@@ -60,9 +64,27 @@ def _plan(what: Declared, file: pathlib.Path) -> Plan:
             raise ValueError(f"{what.name}: nothing gives {what.operation} its {one['name']}")
     inputs = [_port(what, one) for one in fields if one["role"] == "read"]
     outputs = [_port(what, one) for one in fields if one["role"] == "write"]
+    written = [one.name for one in outputs]
+    states = _states(what, inputs, outputs)
+    inputs = [one for one in inputs if one not in states.values()]
+    outputs = [one for one in outputs if one.name not in states]
     if not inputs or not outputs:
         raise ValueError(f"{what.name}: {what.operation} needs a tensor to read and one to write")
-    return Plan(what, file, inputs, outputs)
+    return Plan(what, file, inputs, outputs, states, written)
+
+
+def _states(what: Declared, inputs: list[Port], outputs: list[Port]) -> dict[str, Port]:
+    if what.sequences is None:
+        return {}
+    reads, writes = ({one.name: one for one in ports} for ports in (inputs, outputs))
+    for before, after in what.sequences.states.items():
+        if before not in reads or after not in writes:
+            text = f"{what.operation} reads no tensor {before!r} or writes no tensor {after!r}"
+            raise ValueError(f"{what.name}: {text}")
+        if reads[before][1:] != writes[after][1:] or -1 in reads[before].shape[1:]:
+            text = f"{before} and {after} of {what.operation} need one dtype and one known shape"
+            raise ValueError(f"{what.name}: {text}")
+    return {after: reads[before] for before, after in what.sequences.states.items()}
 
 
 class OwnModel(Served):
@@ -72,7 +94,7 @@ class OwnModel(Served):
         what = plan.what
         super().__init__(what.name)
         self.gpu, self.what = gpu, what
-        self.inputs, self.outputs = plan.inputs, plan.outputs
+        self.inputs, self.outputs, self.plan = plan.inputs, plan.outputs, plan
         self.kind = what.kind()
         self.arguments: dict[str, Any] = {}
         if what.weights is not None:
@@ -84,15 +106,17 @@ class OwnModel(Served):
         self.ask = getattr(getattr(gpu, library), name)
 
     def start(self, deadline: float | None, shares: dict[str, float]) -> None:
-        self.batcher = Batcher(
-            self._run,
-            name=self.name,
-            deadline=deadline,
-            queue_time=deadline or MOST_WAIT,
-            weights=shares,
-            fingerprint=_bytes,
+        self.batcher = Batcher(self._run, **self._options(deadline, shares))
+
+    def _options(self, deadline: float | None, shares: dict[str, float]) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "deadline": deadline,
+            "queue_time": deadline or MOST_WAIT,
+            "weights": shares,
+            "fingerprint": _bytes,
             **self.what.batch._asdict(),
-        )
+        }
 
     def described(self) -> str:
         ports = ", ".join(f"{one.name} {one.datatype} {list(one.shape)}" for one in self.inputs)
@@ -100,33 +124,39 @@ class OwnModel(Served):
 
     async def _run(self, items: Any) -> list[Any]:
         """One call for all items of the same shapes."""
-        groups: dict[Any, list[int]] = {}
-        for i, item in enumerate(items):
-            groups.setdefault(tuple(one.shape for one in item.values()), []).append(i)
         answers: list[Any] = [None] * len(items)
-        for places in groups.values():
-            try:
-                rows = await self._call([items[i] for i in places])
-            except troupe.Failure as why:
-                raise root_cause(why) from None
+        for places in _alike(items):
+            rows, _ = await self._call([items[i] for i in places], {})
             for i, row in zip(places, rows, strict=True):
                 answers[i] = row
         return answers
 
-    async def _call(self, items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    async def _call(
+        self, items: list[dict[str, Any]], states: dict[str, troupe.Tensor]
+    ) -> tuple[list[dict[str, Any]], dict[str, troupe.Tensor]]:
+        """The items' results on the host, and the next states on the device."""
         stacked = {
             one.name: sent_to(self.gpu, np.stack([item[one.name] for item in items]))
             for one in self.inputs
         }
-        results = await self.ask(**stacked, **self.arguments)
-        results = results if isinstance(results, tuple) else (results,)
-        arrays = [np.empty(one.shape, _DTYPES.get(one.dtype, one.dtype)) for one in results]
-        for one, array in zip(results, arrays, strict=True):
-            await self.gpu.copy(one, array)
+        try:
+            results = await self.ask(**stacked, **states, **self.arguments)
+            results = results if isinstance(results, tuple) else (results,)
+            written = dict(zip(self.plan.written, results, strict=True))
+            arrays = []
+            for port in self.outputs:
+                one = written[port.name]
+                arrays.append(np.empty(one.shape, _DTYPES.get(one.dtype, one.dtype)))
+                await self.gpu.copy(one, arrays[-1])
+        except troupe.Failure as why:
+            raise root_cause(why) from None
         names = [one.name for one in self.outputs]
-        return [dict(zip(names, rows, strict=True)) for rows in zip(*arrays, strict=True)]
+        rows = [dict(zip(names, row, strict=True)) for row in zip(*arrays, strict=True)]
+        return rows, {name: written[name] for name in self.plan.states}
 
-    async def infer(self, tensors: dict[str, Any], terms: Terms) -> dict[str, Any]:
+    async def infer(
+        self, tensors: dict[str, Any], terms: Terms, sequence: Sequenced | None = None
+    ) -> dict[str, Any]:
         count = len(next(iter(tensors.values())))
         items = [{name: one[i] for name, one in tensors.items()} for i in range(count)]
         rows = await self.answers(items, [1] * count, terms, "inputs")
@@ -134,7 +164,8 @@ class OwnModel(Served):
 
     async def predict(self, request: dict[str, Any], terms: Terms) -> Any:
         """JSON for JSON, through the class's encode and decode."""
-        if not hasattr(self.kind, "encode") or not hasattr(self.kind, "decode"):
+        coded = hasattr(self.kind, "encode") and hasattr(self.kind, "decode")
+        if self.stateful or not coded:
             raise Problem(
                 404, f"{self.name} has no encode and decode; ask it by /v2", param="model"
             )
@@ -152,6 +183,75 @@ class OwnModel(Served):
         }
         (row,) = await self.answers([item], [1], terms, "request")
         return self.kind.decode(**row)
+
+
+class StatefulModel(OwnModel):
+    """An operation with a state, which stays on the device between the items of a sequence."""
+
+    stateful = True
+
+    def start(self, deadline: float | None, shares: dict[str, float]) -> None:
+        assert self.what.sequences is not None
+        self.sequences = Sequences(
+            self._step,
+            initial=self._zeros,
+            most=self.what.sequences.most,
+            idle=self.what.sequences.idle,
+            **self._options(deadline, shares),
+        )
+        (self.batcher,) = self.sequences.batchers
+
+    def _zeros(self) -> dict[str, troupe.Tensor]:
+        # A state has the name of what it was written to.
+        return {
+            after: self.gpu.zeros((1, *port.shape[1:]), TYPES[port.datatype].name)
+            for after, port in self.plan.states.items()
+        }
+
+    async def _step(self, items: Any, states: list[Any]) -> tuple[list[Any], list[Any]]:
+        answers: list[Any] = [None] * len(items)
+        after: list[Any] = [None] * len(items)
+        for places in _alike(items):
+            before = {
+                port.name: self.gpu.concatenate([states[i][name] for i in places])
+                for name, port in self.plan.states.items()
+            }
+            rows, following = await self._call([items[i] for i in places], before)
+            for row, i in enumerate(places):
+                answers[i] = rows[row]
+                after[i] = {name: one[row : row + 1] for name, one in following.items()}
+        return answers, after
+
+    async def infer(
+        self, tensors: dict[str, Any], terms: Terms, sequence: Sequenced | None = None
+    ) -> dict[str, Any]:
+        assert sequence is not None
+        item = {name: one[0] for name, one in tensors.items()}
+        try:
+            row = await self.sequences(
+                item,
+                sequence=sequence.id,
+                start=sequence.start,
+                end=sequence.end,
+                bytes=sum(one.nbytes for one in item.values()),
+                **terms._asdict(),
+            )
+        except Exception as why:
+            raise problem_of(why, "inputs") from None
+        return {one.name: row[one.name][None] for one in self.outputs}
+
+
+def made(gpu: troupe.Device, plan: Plan) -> OwnModel:
+    """The model of a plan, on a device."""
+    return (StatefulModel if plan.states else OwnModel)(gpu, plan)
+
+
+def _alike(items: list[dict[str, Any]]) -> list[list[int]]:
+    """Places of items with the same shapes."""
+    groups: dict[Any, list[int]] = {}
+    for i, item in enumerate(items):
+        groups.setdefault(tuple(one.shape for one in item.values()), []).append(i)
+    return list(groups.values())
 
 
 def _port(what: Declared, field: dict[str, Any]) -> Port:

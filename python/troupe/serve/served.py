@@ -35,12 +35,21 @@ class Port(NamedTuple):
     shape: tuple[int, ...]
 
 
+class Sequenced(NamedTuple):
+    """Which sequence a request goes on with, and whether it begins or ends it."""
+
+    id: str | int
+    start: bool = False
+    end: bool = False
+
+
 class Served:
     """A model under a name."""
 
     inputs: list[Port]
     outputs: list[Port]
     batcher: Batcher[Any, Any]
+    stateful = False  # it has a state for each sequence
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -85,8 +94,11 @@ class Served:
         """Lets them be asked again: how many."""
         return self.batcher.forgive(None)
 
-    async def infer(self, tensors: dict[str, Any], terms: Terms) -> dict[str, Any]:
-        """Tensors by name for tensors by name, each with a row for each item."""
+    async def infer(
+        self, tensors: dict[str, Any], terms: Terms, sequence: Sequenced | None = None
+    ) -> dict[str, Any]:
+        """Tensors by name for tensors by name, each with a row for each item. sequence: of those
+        that are `stateful`, and of no others."""
         raise NotImplementedError
 
     async def answers(

@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 import pathlib
 import time
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import troupe
+from troupe.serving import canaries
 
 from . import own
 from .errors import Problem
@@ -20,6 +23,23 @@ if TYPE_CHECKING:
     from .embedder import Embedder
     from .sources import Checkpoint
     from .texts.generator import Generator
+
+
+class Moving(NamedTuple):
+    """How requests move to the next version of a model: with canaries, both versions answer these
+    texts before, as alike as `least`; with `over`, so many seconds from a share of them to all."""
+
+    canaries: Sequence[str] = ()
+    least: float = 0.99
+    share: float = 0.0
+    over: float = 0.0
+
+
+@dataclass
+class _Coming:
+    model: Served
+    share: float
+    owed: float = 0.0
 
 
 class Service:
@@ -49,6 +69,7 @@ class Service:
         self.running = 0
         self.shares = keys.shares if keys is not None else {}
         self._changes = asyncio.Lock()
+        self._coming: dict[str, _Coming] = {}
         self.models: dict[str, Served] = {}
         self.own = own.read(files)
         names = [one.name for one in checkpoints] + [one.what.name for one in self.own]
@@ -80,7 +101,7 @@ class Service:
         self.device.wait_until_ready()
         made: list[Any] = []
         made += map(self._model, self.checkpoints)
-        return made + [own.OwnModel(self.device, one) for one in self.own]
+        return made + [own.made(self.device, one) for one in self.own]
 
     def _model(self, source: Checkpoint) -> Served:
         if source.generates:
@@ -116,7 +137,7 @@ class Service:
             new.start(self.deadline, self.shares)
             self.models[source.name] = new
 
-    async def swap(self, source: Checkpoint) -> str:
+    async def swap(self, source: Checkpoint, how: Moving) -> str:
         """Serves another checkpoint under a name. If anything fails, the old one has never stopped.
 
         Its version. Requests that have begun with the old one end with it.
@@ -128,9 +149,29 @@ class Service:
                 raise ValueError(f"{source.name}: it takes or gives other tensors than the old one")
             new.version = str(int(old.version) + 1)
             new.start(self.deadline, self.shares)
+            try:
+                if how.canaries:
+                    await _compare(old, new, how)
+                await self._shift(source.name, new, how)
+            except BaseException:
+                await new.end(self.drain)
+                raise
             self.models[source.name] = new
             await old.end(self.drain)
             return new.version
+
+    async def _shift(self, name: str, new: Served, how: Moving) -> None:
+        """Gives the next version a growing share of the requests; to all of them it comes after."""
+        if how.over <= 0:
+            return
+        begin = time.monotonic()
+        coming = self._coming[name] = _Coming(new, how.share)
+        try:
+            while (passed := (time.monotonic() - begin) / how.over) < 1 and not self.draining:
+                coming.share = how.share + (1 - how.share) * passed
+                await asyncio.sleep(min(0.05, how.over / 20))
+        finally:
+            del self._coming[name]
 
     async def unload(self, name: str) -> None:
         """Serves a model no more, and lets go of its weights."""
@@ -143,11 +184,22 @@ class Service:
         """Ends the worker and telemetry."""
         self.system.close()
 
-    def model(self, name: str) -> Served:
+    def model(self, name: str, version: str = "") -> Served:
+        """The model of that version; without one, the version that a request gets now."""
         if self.state == "loading":
             raise Problem(503, "models are being loaded", kind="server_error", retry_after=1)
         if name not in self.models:
             raise Problem(404, f"there is no model {name[:64]!r}", param="model")
+        coming = self._coming.get(name)
+        if coming is not None and version in ("", coming.model.version):
+            if version:
+                return coming.model
+            coming.owed += coming.share  # so that any run of requests is split evenly
+            if coming.owed >= 1:
+                coming.owed -= 1
+                return coming.model
+        if version not in ("", self.models[name].version):
+            raise Problem(404, f"{name} has no version {version[:20]!r}", param="version")
         return self.models[name]
 
     def embedder(self, name: str | None = None) -> Embedder:
@@ -160,7 +212,7 @@ class Service:
             found = [one for one in self.models.values() if isinstance(one, Embedder)]
             if not found:
                 raise Problem(404, "no model gives vectors of texts")
-            return found[0]
+            name = found[0].name
         model = self.model(name)
         if not isinstance(model, Embedder):
             raise Problem(400, f"{name} gives no vectors of texts", param="model")
@@ -200,3 +252,11 @@ def _number(value: Any, param: str, most: int) -> int:
     if type(value) is not int or not 1 <= value <= most:
         raise Problem(400, f"it must be a number from 1 to {most}", param=param)
     return value
+
+
+async def _compare(old: Served, new: Served, how: Moving) -> None:
+    from .embedder import Embedder
+
+    if not isinstance(old, Embedder) or not isinstance(new, Embedder):
+        raise ValueError(f"{new.name}: canaries compare vectors of texts, and it gives none")
+    await canaries(how.canaries, least=how.least)(old.vector, new.vector)

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
+import orjson
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 
 from .metrics import text_of
+from .served import Served
 from .service import Service
 
 router = APIRouter()
+
+_EACH = 0.5  # seconds between two reports of the queues
 
 _KEPT = ("content-type", "content-security-policy", "x-frame-options", "x-content-type-options",
          "referrer-policy", "cache-control", "content-disposition")  # fmt: skip
@@ -32,6 +37,52 @@ async def _asked(service: Service, path: str, query: str = "", last: str = "") -
     return int(head[0].split()[1]), {k.lower(): v.strip() for k, v in pairs}, reader, writer
 
 
+def _row(model: Served, counts: dict[str, Any]) -> dict[str, Any]:
+    """Of a queue, or of a model that generates: its batches are steps, and their items tokens."""
+    outcomes = counts["requests_total"]
+    batches = counts.get("batch_items")
+    if batches is None:
+        batches = {"count": counts["steps_total"], "sum": counts["generation_tokens_total"]}
+    times = counts.get("request_duration_seconds") or counts["time_to_first_token_seconds"]
+    return {
+        "name": model.name,
+        "version": model.version,
+        "answered": outcomes.get("ok", 0),
+        "expired": outcomes.get("deadline_exceeded", 0),
+        "culprits": counts["culprits_total"],
+        "refused": sum(counts.get("rejected_total", {}).values()),
+        "waiting": counts.get("waiting_items", counts.get("waiting_sequences", 0)),
+        "quarantined": len(model.quarantined()),
+        "batches": batches["count"],
+        "batched": batches["sum"],
+        "times": [(upper * 1e9, below) for upper, below in times["buckets"]],
+        "timed": times["count"],
+        "tenants": counts.get("device_seconds_total", {}),
+    }
+
+
+def _told(service: Service) -> bytes:
+    """What the page shows of the queues, as one more event of telemetry's stream."""
+    models = [_row(model, model.statistics()) for model in service.models.values()]
+    return b"event: serving\ndata: " + orjson.dumps(models) + b"\n\n"
+
+
+async def _with_models(service: Service, reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
+    """Telemetry's events, with ours between them."""
+    last, part = 0.0, b""
+    while more := await reader.read(1 << 16):
+        part += more
+        end = part.rfind(b"\n\n") + 2
+        if end < 2:
+            continue
+        yield part[:end]
+        part = part[end:]
+        now = time.monotonic()
+        if now - last > _EACH and service.models:
+            last = now
+            yield _told(service)
+
+
 @router.get("/")
 @router.get("/snapshot.json")
 @router.get("/events")
@@ -47,6 +98,9 @@ async def shown(request: Request) -> Response:
 
     async def body() -> AsyncIterator[bytes]:
         try:
+            if url.path == "/events" and status == 200:
+                async for part in _with_models(service, reader):
+                    yield part
             while part := await reader.read(1 << 16):
                 yield part
         finally:

@@ -11,7 +11,9 @@ again in pieces: only the item that is the reason fails. The guide to serving sa
 """
 
 from .batcher import Batcher
+from .canaries import canaries, cosine
 from .cascade import Cascade, Staged
+from .experts import Experts, Mixed
 from .items import Batch, Refused
 from .packing import Packed, pack
 from .replicas import Replicas
@@ -19,6 +21,6 @@ from .sequences import Sequences
 from .swap import Swap, Versioned
 
 __all__ = [
-    "Batch", "Batcher", "Cascade", "Packed", "Refused", "Replicas", "Sequences", "Staged", "Swap",
-    "Versioned", "pack",
+    "Batch", "Batcher", "Cascade", "Experts", "Mixed", "Packed", "Refused", "Replicas", "Sequences",
+    "Staged", "Swap", "Versioned", "canaries", "cosine", "pack",
 ]  # fmt: skip

@@ -40,7 +40,8 @@ class Refused(MailboxFull):
     """An item was refused at the door; nothing has run.
 
     `reason` is "items", "bytes" or "device_time" (the queue is full), "deadline" (the answer would
-    come too late), "tenant" (its tenant has used its share), "cost" (too large for any batch) or
+    come too late), "tenant" (its tenant has used its share), "cost" (too large for any batch),
+    "sequence" or "sequences" (too many of its items wait, or too many sequences are there) or
     "closed"; `retry_after` the seconds after which another try may succeed, or None.
     """
 
@@ -140,7 +141,8 @@ def kind_of_failure(why: BaseException) -> str:
     if isinstance(why, _OF_THE_DEVICE):
         return "failed"
     if isinstance(why, Aborted):
-        return "aborted"
+        # With a signal: its worker was killed each time that it ran.
+        return "fault" if why.code_name else "aborted"
     return "fault" if isinstance(why, DeviceFault) else "exception"
 
 

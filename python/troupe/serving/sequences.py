@@ -19,7 +19,7 @@ from ..errors import (
     Poisonous,
 )
 from .batcher import Batcher
-from .items import Batch, WrongNumber, content
+from .items import Batch, Refused, WrongNumber, content
 
 if TYPE_CHECKING:
     from typing import Self
@@ -142,7 +142,8 @@ class Sequences:
         key = (tenant, sequence)
         one = self._started(key) if start else self._found(key)
         if one.waiting >= self._waiting:
-            raise MailboxFull(f"{one.waiting} items of sequence {sequence!r} wait already")
+            text = f"{one.waiting} items of sequence {sequence!r} wait already"
+            raise Refused(text, reason="sequence")
         one.waiting += 1
         try:
             async with one.turn:
@@ -185,7 +186,7 @@ class Sequences:
         if len(self._sequences) >= self._most:
             self._end_idle(now)
         if len(self._sequences) >= self._most:
-            raise MailboxFull(f"there are {self._most} sequences already")
+            raise Refused(f"there are {self._most} sequences already", reason="sequences")
         replica = min(self._replicas, key=lambda one: (one.gone, one.sequences))
         one = self._sequences[key] = _Sequence(replica, replica.initial(), now)
         replica.sequences += 1

@@ -148,6 +148,8 @@ struct alignas(64) record {
   std::unique_ptr<std::stop_callback<std::function<void()>>> stop;
   operand_list operands;
   std::unique_ptr<const early_answer> early;  ///< until its outputs are judged
+  /// When the first of the workers that `losses.outside_kills` counts was lost, if that is not 0.
+  std::chrono::steady_clock::time_point first_killed_at{};
 
   /// For a new request, by its sender: forgets the last one that had the slot.
   void renew(const request_type& what, std::uint8_t in_lane, std::uint64_t of_tag = 0) noexcept {

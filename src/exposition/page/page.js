@@ -14,6 +14,7 @@ const most_events = 500;
 const rows = new Map();         // name -> row, as the program told it last
 const history = new Map();      // name of a row -> [{t, row}], one a second, of the last minute
 const events = new Map();       // device-number -> event
+const served = [];              // {t, models}, as a serving program told it, of the last ten seconds
 let last_news = performance.now() - 1e6;
 let sort = { by: "rate", falls: true };
 let is_dirty = true;
@@ -226,6 +227,40 @@ function fill_operations() {
   $("legend").hidden = !is_timed;
 }
 
+// Queues of a program that serves models; others tell nothing of them.
+function fill_models() {
+  $("models-section").hidden = served.length === 0;
+  if (served.length === 0) return;
+  const now = served.at(-1), then = served[0];
+  const passed = Math.max(1, now.t - then.t);
+  const tenants = new Map();
+  $("models").tBodies[0].replaceChildren(...now.models.map((m) => {
+    const old = then.models.find((one) => one.name === m.name && one.version === m.version) ?? m;
+    const earlier = new Map(old.times);
+    const times = m.times.map(([bound, n]) => [bound, n - (earlier.get(bound) ?? 0)]);
+    const all = m.timed - old.timed;
+    const quantile = (q) => times.find(([, below]) => all > 0 && below >= q * all)?.[0];
+    for (const [who, seconds] of Object.entries(m.tenants)) {
+      const before = old.tenants[who] ?? 0;
+      tenants.set(who, (tenants.get(who) ?? 0) + Math.max(0, seconds - before));
+    }
+    const line = make("tr"), name = make("th", "", m.name);
+    name.scope = "row";
+    name.append(" ", make("span", "quiet", `version ${m.version}`));
+    const bad = (n) => make("td", n ? "bad" : "", count(n));
+    line.append(name, make("td", "", count((m.answered - old.answered) * 1000 / passed)),
+      make("td", "", time(quantile(0.5))), make("td", "", time(quantile(0.99))), make("td", "", count(m.waiting)),
+      make("td", "", m.batches > old.batches ? count((m.batched - old.batched) / (m.batches - old.batches)) : "–"),
+      make("td", "", count(m.refused)), make("td", "", count(m.expired)), bad(m.culprits), bad(m.quarantined));
+    return line;
+  }));
+  const shares = [...tenants].filter(([who, seconds]) => who && seconds > 0);
+  const sum = shares.reduce((all, [, seconds]) => all + seconds, 0);
+  $("tenants").hidden = shares.length === 0;
+  $("tenants").textContent = "device time of the last 10 s: " +
+    shares.map(([who, seconds]) => `${who} ${Math.round((100 * seconds) / sum)} %`).join(", ");
+}
+
 function fill_actors(mailboxes) {
   $("actors-section").hidden = mailboxes.length === 0;
   $("actors").replaceChildren(...mailboxes.map(([path, messages]) => make("li", "", `${path}: ${count(messages)}`)));
@@ -322,6 +357,7 @@ function fill() {
   }
   $("status").textContent = health.ready ? "ready" : health.live ? "not ready" : "restart it";
   $("status").className = `pill ${health.ready ? (told.length ? "warn" : "good") : "bad"}`;
+  fill_models();
   fill_operations();
   fill_quarantine(devices);
   fill_strip();
@@ -353,6 +389,12 @@ function listen() {
     for (const [name, row] of Object.entries(news.rows)) rows.set(name, row);
     last_news = performance.now();
     keep();
+    is_dirty = true;
+  });
+  stream.addEventListener("serving", (message) => {
+    const now = performance.now();
+    served.push({ t: now, models: JSON.parse(message.data) });
+    while (now - served[0].t > 10e3) served.shift();
     is_dirty = true;
   });
   stream.addEventListener("device", (message) => {

@@ -105,6 +105,7 @@ class device_model {
     int kills = 0;
     time suspected_at{};  // when the last worker that `kills` counts was lost
     int outside_kills = 0;
+    time first_killed_at{};
     bool alone = false;
     std::optional<std::vector<std::int64_t>>
         identity{};  // its number, and the content that it reads

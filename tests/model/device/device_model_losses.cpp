@@ -225,7 +225,10 @@ bool device_model::judge(const std::vector<std::uint64_t>& left, bool asked::* h
       r.over = true;
     } else if (suspected && !culprit && !whose.from_outside && r.kills + 1 >= 2) {
       end(errc::poisonous);
-    } else if (ran && whose.from_outside && r.outside_kills + 1 >= 16) {
+    } else if (ran && whose.from_outside &&
+               (r.outside_kills + 1 >= 16 ||
+                (r.outside_kills + 1 >= 6 &&
+                 whose.at - r.first_killed_at >= std::chrono::seconds(2)))) {
       end(errc::aborted);
     } else if (ran && !safe_to_repeat(r.what)) {
       end(errc::aborted);
@@ -235,7 +238,7 @@ bool device_model::judge(const std::vector<std::uint64_t>& left, bool asked::* h
       if (ran) {
         ++run_again_;
         r.interrupted = true;
-        if (whose.from_outside) ++r.outside_kills;
+        if (whose.from_outside && ++r.outside_kills == 1) r.first_killed_at = whose.at;
       }
       if (!culprit && !whose.from_outside) {
         ++r.kills;

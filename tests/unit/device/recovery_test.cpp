@@ -29,6 +29,13 @@ request_at_loss request(std::uint64_t ticket, bool has_started, bool is_safe,
           .kills = kills};
 }
 
+request_at_loss killed(std::uint64_t ticket, int times, std::chrono::nanoseconds within) {
+  request_at_loss r = request(ticket, true, true);
+  r.outside_kills = times;
+  r.killed_for = within;
+  return r;
+}
+
 request_at_loss called(std::uint64_t ticket, bool was_answered = false, int kills = 0) {
   return {.ticket = ticket, .called = true, .answered = was_answered, .kills = kills};
 }
@@ -98,6 +105,11 @@ std::vector<rule> rules() {
        {request_at_loss{.ticket = 1, .started = true, .retry_safe = true, .outside_kills = 15},
         request_at_loss{.ticket = 2, .started = true, .retry_safe = true, .outside_kills = 14},
         request_at_loss{.ticket = 3, .outside_kills = 15}},
+       {too_often, replay, replay}},
+      {"nor one that ran in the sixth, once the limit of time is over",
+       outside,
+       {killed(1, 5, repeat_limit), killed(2, 5, repeat_limit - std::chrono::nanoseconds(1)),
+        killed(3, 4, repeat_limit)},
        {too_often, replay, replay}},
       {"one that ran alone as a worker fell silent need not have done it",
        silence,

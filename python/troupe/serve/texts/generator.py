@@ -22,7 +22,7 @@ from ...generation.jobs import Job, Sampling
 from ...generation.plan import Limits
 from ..errors import Problem, problem_of
 from ..models.llama import Llama
-from ..served import Port, Served, Terms
+from ..served import Port, Sequenced, Served, Terms
 
 _LONGEST = 3600.0  # seconds of a stream
 _QUARANTINE = 60.0
@@ -124,7 +124,9 @@ class Generator(Served):
             await asyncio.sleep(0.005)
         await asyncio.to_thread(self.engine.close, max(0.0, last - time.monotonic()))
 
-    async def infer(self, tensors: dict[str, Any], terms: Terms) -> dict[str, Any]:
+    async def infer(
+        self, tensors: dict[str, Any], terms: Terms, sequence: Sequenced | None = None
+    ) -> dict[str, Any]:
         raise Problem(400, f"{self.name} is asked by /generate, or /v1/chat/completions")
 
     def check(self, terms: Terms) -> None:

@@ -52,7 +52,8 @@ class mapped_tensors_in_flight {
 }
 
 /// For the judge. `known`: its lane's mark is valid, so it is known which requests have run.
-[[nodiscard]] inline request_at_loss at_loss(const record& r, bool known) {
+[[nodiscard]] inline request_at_loss at_loss(const record& r, bool known,
+                                             std::chrono::steady_clock::time_point at) {
   const bool is_part = r.lane == wire::world_lane;
   return {.ticket = r.ticket,
           .started = r.losses.started,
@@ -61,7 +62,9 @@ class mapped_tensors_in_flight {
           .retry_safe = known && (is_part || safe_to_repeat(*r.type, r.operands)),
           .waits_for_peers = is_part,
           .kills = r.losses.kills,
-          .outside_kills = r.losses.outside_kills};
+          .outside_kills = r.losses.outside_kills,
+          .killed_for =
+              r.losses.outside_kills > 0 ? at - r.first_killed_at : std::chrono::nanoseconds(0)};
 }
 
 }  // namespace troupe

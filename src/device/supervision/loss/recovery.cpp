@@ -7,6 +7,12 @@ namespace {
 
 bool has_run(const request_at_loss& r) noexcept { return r.started || r.called; }
 
+// Whether it was running in too many workers that were killed from outside, this one included.
+bool too_often_killed(const request_at_loss& r) noexcept {
+  const int kills = r.outside_kills + 1;
+  return kills >= outside_kills || (kills >= few_outside_kills && r.killed_for >= repeat_limit);
+}
+
 // Whether each request may be to blame.
 std::vector<bool> suspects(std::span<const request_at_loss> requests) {
   const bool others = std::ranges::any_of(
@@ -49,8 +55,7 @@ std::vector<verdict> judge(const loss& what, std::span<const request_at_loss> re
     } else if (suspected[i] && !culprit && !what.culprit_known && !what.from_outside &&
                r.kills + 1 >= poisonous_kills) {
       verdicts.push_back(verdict::poisonous);
-    } else if (r.started && what.from_outside && !r.answered &&
-               r.outside_kills + 1 >= outside_kills) {
+    } else if (r.started && what.from_outside && !r.answered && too_often_killed(r)) {
       verdicts.push_back(verdict::too_often);
     } else if (!r.started) {
       verdicts.push_back(verdict::replay);

@@ -67,6 +67,7 @@ struct request_at_loss {
   bool waits_for_peers = false;
   int kills = 0;          ///< earlier workers lost while it was running, without a named culprit
   int outside_kills = 0;  ///< earlier workers killed from outside while it was running
+  std::chrono::nanoseconds killed_for{0};  ///< since the first of these was lost
 };
 
 enum class verdict : std::uint8_t {
@@ -95,5 +96,9 @@ enum class verdict : std::uint8_t {
 /// A request that was running in this many workers killed from outside is not run again. Otherwise
 /// one that uses up the machine's memory would run for ever. See also `poisonous_kills`.
 inline constexpr int outside_kills = 16;
+/// Nor is one that was running in this many, of which the first was lost longer ago than that: the
+/// waits between workers grow, and sixteen take more than a minute.
+inline constexpr int few_outside_kills = 6;
+inline constexpr std::chrono::seconds repeat_limit{2};
 
 }  // namespace troupe

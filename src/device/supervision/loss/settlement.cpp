@@ -17,6 +17,22 @@ namespace troupe {
 
 using namespace std::chrono_literals;
 
+namespace {
+
+void note_kill(record& r, std::chrono::steady_clock::time_point at) noexcept {
+  if (r.losses.outside_kills++ == 0) r.first_killed_at = at;
+}
+
+error killed_too_often(const loss_marks& losses, const error& why) {
+  return {.code = errc::aborted,
+          .message = fmt::format("{} workers were killed from outside while it ran; the last: {}",
+                                 losses.outside_kills + 1, why.message),
+          .code_name = why.code_name,
+          .vendor_code = why.vendor_code};
+}
+
+}  // namespace
+
 settlement::outcome settlement::take_over(std::unique_ptr<incarnation>&& worker,
                                           const sign_of_loss& sign) {
   // SIGKILL interrupts other processors within microseconds; the worker has already recorded every
@@ -150,7 +166,7 @@ void settlement::settle(const role& held, outcome& left) {
     r.losses.called = may_have_ended(what, *segment, r);
     note_interruption(r);
     unfinished.push_back(&h);
-    requests.push_back(at_loss(r, marks.known(h)));
+    requests.push_back(at_loss(r, marks.known(h), draining_->sign.at));
   }
   const std::vector<verdict> verdicts = judge(what, requests);
   cause_.note_loss(held, what, draining_->sign.why, draining_->ended_before, requests, verdicts);
@@ -178,8 +194,8 @@ std::optional<error> settlement::end_of(const role& held, verdict v, std::uint16
                                         bool culprit_named) {
   const loss& what = draining_->sign.what;
   const error& why = draining_->sign.why;
-  const record& r = completions_.at(slot);
-  loss_marks& losses = completions_.at(slot).losses;
+  record& r = completions_.at(slot);
+  loss_marks& losses = r.losses;
   std::optional<error> end;
   switch (v) {
     case verdict::forget:
@@ -197,7 +213,7 @@ std::optional<error> settlement::end_of(const role& held, verdict v, std::uint16
           r.lane != wire::world_lane) {  // it waits for others, and is there at every loss
         suspect(slot);
       }
-      if (losses.started && what.from_outside) ++losses.outside_kills;
+      if (losses.started && what.from_outside) note_kill(r, draining_->sign.at);
       if (r.lane == wire::world_lane) requests_.header(slot).sequence |= lane_context::repeated;
       replayed_.fetch_add(losses.started ? 1 : 0, std::memory_order_relaxed);
       if (losses.started) ++found_.run_again;
@@ -220,10 +236,7 @@ std::optional<error> settlement::end_of(const role& held, verdict v, std::uint16
                   : "it reads what it writes")};
       break;
     case verdict::too_often:
-      end = error{
-          .code = errc::aborted,
-          .message = fmt::format("{} workers were killed from outside while it ran; the last: {}",
-                                 losses.outside_kills + 1, why.message)};
+      end = killed_too_often(losses, why);
       break;
     case verdict::poisonous:
       end = error{.code = errc::poisonous,

@@ -11,6 +11,12 @@
 #include <cstring>
 
 namespace troupe::cpu {
+namespace {
+
+// As a power of two, in cycles of the time stamp counter: some 0.1 ms.
+constexpr const char* spinning = "18";
+
+}  // namespace
 
 processor this_processor() noexcept {
   processor found;
@@ -45,6 +51,10 @@ char* __wrap_getenv(const char* name) {
   if (std::strcmp(name, "OPENBLAS_NUM_THREADS") == 0) {
     return const_cast<char*>(troupe::cpu::openblas_thread_setting(text));
   }
+  // After a product its threads spin for 2^26 cycles, some 28 ms, in which the next request's
+  // threads have as many processors less.
+  if (text == nullptr && std::strcmp(name, "OPENBLAS_THREAD_TIMEOUT") == 0)
+    return const_cast<char*>(troupe::cpu::spinning);
   if (text != nullptr || std::strcmp(name, "OPENBLAS_CORETYPE") != 0) return text;
   // The result of `getenv` is never written, whatever its type says.
   return const_cast<char*>(troupe::cpu::openblas_kernels_for(troupe::cpu::this_processor()));

@@ -2,6 +2,7 @@
 
 #include "libraries/blas/cpu/product.hpp"
 #include "libraries/blas/cpu/routines.hpp"
+#include "libraries/blaslt/cpu/direct.hpp"
 #include "libraries/blaslt/cpu/epilogues.hpp"
 #include "libraries/blaslt/requests/geometry.hpp"
 
@@ -257,6 +258,7 @@ result<void> run_matmul(const matmul& r, lane_context& lane) {
   const std::int64_t widened_i8 = (s.m + s.n) * std::min(s.k, exact_depth) + s.m * s.n;
   switch (blaslt::types_of(r)->computed) {
     case f64:
+      if (direct_product<double>::takes(r)) return direct_product<double>(r, lane).run();
       return run_real<double, double>(r, s, 0, lane, [&](auto product, float*, double* sum) {
         multiply<double>(r, s, product, sum, lane);
       });
@@ -264,6 +266,7 @@ result<void> run_matmul(const matmul& r, lane_context& lane) {
       return r.a.type() == dtype::c64 ? run_complex<c64>(r, s, lane)
                                       : run_complex<c128>(r, s, lane);
     case f32:
+      if (direct_product<float>::takes(r)) return direct_product<float>(r, lane).run();
       if (r.a.type() == dtype::f32) {
         return run_real<float, float>(r, s, 0, lane, [&](auto product, float*, float* sum) {
           multiply<float>(r, s, product, sum, lane);

@@ -39,6 +39,10 @@ struct block_kernels {
   [[nodiscard]] static const block_kernels& mine() noexcept;
 };
 
+/// A function of f32 that takes far longer than its loads, for processors with AVX-512; null for
+/// all else.
+[[nodiscard]] block_kernel avx512_function(elementwise::opcode op) noexcept;
+
 // For processors with AVX2 and FMA, and for all. The results are the same.
 extern const block_kernels avx2_kernels;
 extern const block_kernels plain_kernels;

@@ -11,28 +11,37 @@
 
 // Functions of f32 that a compiler can vectorise, computed in f64: the f64 result's error is far
 // below half a unit of f32, so the results are correctly rounded but for rare ties. Included by
-// each kind of processor's loops.
+// each kind of processor's loops; only such ties can differ between them.
 
 namespace troupe::cpu {
 namespace {
+
+// a · b + c, rounded once where the processor can: half of the operations of a polynomial.
+inline double fused(double a, double b, double c) {
+#ifdef __FMA__
+  return __builtin_fma(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
 
 // e^x for |x| below 200, to 1e-10. Source: reduction x = n·ln 2 + r, Taylor series of e^r.
 inline double exp_f64(double x) {
   using std::numbers::ln2;
   using std::numbers::log2e;
   constexpr double shift = 0x1.8p52;  // added, it leaves the nearest integer in the lowest bits
-  const double shifted = x * log2e + shift;
-  const double r = x - (shifted - shift) * ln2;
+  const double shifted = fused(x, log2e, shift);
+  const double r = fused(shift - shifted, ln2, x);
   double p = 1.0 / 362880;
-  p = p * r + 1.0 / 40320;
-  p = p * r + 1.0 / 5040;
-  p = p * r + 1.0 / 720;
-  p = p * r + 1.0 / 120;
-  p = p * r + 1.0 / 24;
-  p = p * r + 1.0 / 6;
-  p = p * r + 0.5;
-  p = p * r + 1.0;
-  p = p * r + 1.0;
+  p = fused(p, r, 1.0 / 40320);
+  p = fused(p, r, 1.0 / 5040);
+  p = fused(p, r, 1.0 / 720);
+  p = fused(p, r, 1.0 / 120);
+  p = fused(p, r, 1.0 / 24);
+  p = fused(p, r, 1.0 / 6);
+  p = fused(p, r, 0.5);
+  p = fused(p, r, 1.0);
+  p = fused(p, r, 1.0);
   const auto exponent = std::bit_cast<std::uint64_t>(shifted) << 52;
   return std::bit_cast<double>(std::bit_cast<std::uint64_t>(p) + exponent);
 }
@@ -54,7 +63,7 @@ inline float vector_tanh(float x) {
   const double e = exp_f64(2 * wide);
   // Near 0 the quotient cancels: there the series does.
   const double s = wide * wide;
-  const double near = wide * (1 - s * (1.0 / 3 - s * (2.0 / 15)));
+  const double near = wide * fused(-s, fused(-s, 2.0 / 15, 1.0 / 3), 1);
   const double y = wide < 0.02 ? near : (e - 1) / (e + 1);
   return x == x ? __builtin_copysignf(static_cast<float>(y), x) : x;
 }
@@ -67,19 +76,19 @@ inline float vector_erfc(float x) {
   const auto wide = static_cast<double>(magnitude < 11.0f ? magnitude : 11.0f);  // the rest is 0
   const double t = 2 / (2 + wide);
   double p = 0.18433041005941814;
-  p = p * t - 1.3617681473966152;
-  p = p * t + 4.357288119355383;
-  p = p * t - 7.802113148440863;
-  p = p * t + 8.43711920368219;
-  p = p * t - 5.663523460513185;
-  p = p * t + 2.607011408006503;
-  p = p * t - 1.0473042647731994;
-  p = p * t + 0.12738428500417645;
-  p = p * t + 0.04861205095020807;
-  p = p * t + 0.37870122467258027;
-  p = p * t + 0.9997679746869088;
-  p = p * t - 1.2655056551327952;
-  const double beyond = t * exp_f64(p - wide * wide);
+  p = fused(p, t, -1.3617681473966152);
+  p = fused(p, t, 4.357288119355383);
+  p = fused(p, t, -7.802113148440863);
+  p = fused(p, t, 8.43711920368219);
+  p = fused(p, t, -5.663523460513185);
+  p = fused(p, t, 2.607011408006503);
+  p = fused(p, t, -1.0473042647731994);
+  p = fused(p, t, 0.12738428500417645);
+  p = fused(p, t, 0.04861205095020807);
+  p = fused(p, t, 0.37870122467258027);
+  p = fused(p, t, 0.9997679746869088);
+  p = fused(p, t, -1.2655056551327952);
+  const double beyond = t * exp_f64(fused(-wide, wide, p));
   const auto y = static_cast<float>(x < 0 ? 2 - beyond : beyond);
   return x == x ? y : x;
 }
@@ -94,14 +103,14 @@ inline float vector_log(float x) {
   const double f = (m - 1) / (m + 1);
   const double s = f * f;
   double p = 1.0 / 13;
-  p = p * s + 1.0 / 11;
-  p = p * s + 1.0 / 9;
-  p = p * s + 1.0 / 7;
-  p = p * s + 1.0 / 5;
-  p = p * s + 1.0 / 3;
-  p = p * s + 1.0;
+  p = fused(p, s, 1.0 / 11);
+  p = fused(p, s, 1.0 / 9);
+  p = fused(p, s, 1.0 / 7);
+  p = fused(p, s, 1.0 / 5);
+  p = fused(p, s, 1.0 / 3);
+  p = fused(p, s, 1.0);
   const auto exponent = static_cast<double>(static_cast<std::int32_t>(n));
-  auto y = static_cast<float>(exponent * std::numbers::ln2 + 2 * f * p);
+  auto y = static_cast<float>(fused(exponent, std::numbers::ln2, 2 * f * p));
   y = x == 0 ? -__builtin_inff() : y;
   y = x < 0 ? __builtin_nanf("") : y;
   return x < __builtin_inff() ? y : x;  // infinity and NaN are themselves

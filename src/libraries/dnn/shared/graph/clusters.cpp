@@ -75,6 +75,55 @@ void clustering::divide() {
     root_[base(n)] = true;
 }
 
+bool clustering::is_row_of(std::size_t n, std::size_t of) const {
+  const auto& extents = forms_[n].extents;
+  const auto& whole = forms_[of].extents;
+  if (extents.empty() || extents.size() > whole.size() || extents.back() != whole.back())
+    return false;
+  return std::all_of(extents.begin(), extents.end() - 1, [](std::int64_t e) { return e == 1; });
+}
+
+void clustering::keep_sums() {
+  struct sum {
+    bool of_product = false;
+    bool row = false;
+    bool matrix = false;
+    bool goes_on = false;  // another sum takes it
+  };
+  std::vector<sum> sums(entries_.size());
+  const auto is_in_memory = [&](std::size_t n) {
+    return entries_[n].what != kind::constant && !is_inner(n);
+  };
+  for (std::size_t n = 0; n < entries_.size(); ++n) {
+    const nodes::entry& one = entries_[n];
+    if (uses_[n] == 0) continue;
+    if (one.what == kind::matmul) {
+      const auto type = factor_type(forms_[one.operands[0]], forms_[one.operands[1]]);
+      const bool of_reals = type == dtype::f32 || type == dtype::f64;
+      sums[n].of_product = of_reals && forms_[n].type == *type && uses_[n] == 1;
+    }
+    const bool adds = one.what == kind::pointwise &&
+                      static_cast<elementwise::opcode>(one.detail) == elementwise::opcode::add;
+    for (std::size_t k = 0; adds && k < 2 && !sums[n].of_product; ++k) {
+      const std::size_t inner = one.operands[k];
+      const std::size_t other = one.operands[1 - k];
+      sum made = sums[inner];
+      const bool joins = made.of_product && uses_[inner] == 1 &&
+                         (is_heavy(entries_[inner].what) || is_inner(inner)) &&
+                         forms_[inner].extents == forms_[n].extents && is_in_memory(other);
+      if (!joins) continue;
+      const bool whole = forms_[other].extents == forms_[n].extents;
+      bool& has_one = whole ? made.matrix : made.row;
+      if (has_one || (!whole && !is_row_of(other, n))) continue;
+      has_one = true;
+      sums[n] = made;
+      sums[inner].goes_on = true;
+    }
+  }
+  for (std::size_t n = 0; n < entries_.size(); ++n)
+    if (sums[n].of_product && !sums[n].goes_on) root_[n] = true;
+}
+
 // Operands that cannot be computed in one function with this node become roots.
 void clustering::settle(std::size_t n) {
   const nodes::entry& one = entries_[n];

@@ -62,6 +62,11 @@ class clustering {
   /// The order of dimensions in which `n` is that view.
   [[nodiscard]] std::vector<int> order(std::size_t n) const;
 
+  /// Keeps sums of a product with a row and a matrix in memory, so that they are a product's tail:
+  /// one of f32 or f64 that begins with them costs as much as one that begins with zeros, and what
+  /// follows reads one operand instead of three.
+  void keep_sums();
+
   /// Computes a light node from values in memory. The roots in `within` are computed, too.
   [[nodiscard]] cluster closure(std::size_t n, std::span<const std::size_t> within = {}) const;
   /// The reductions of a node; none if it has no rows.
@@ -72,6 +77,8 @@ class clustering {
 
  private:
   void divide();
+  /// The rows of a product that a row can be added to: the last extent of `of`, and 1 before it.
+  [[nodiscard]] bool is_row_of(std::size_t n, std::size_t of) const;
   void settle(std::size_t n);
   [[nodiscard]] bool is_inner(std::size_t n) const {
     return is_light(entries_[n].what) && !root_[n];

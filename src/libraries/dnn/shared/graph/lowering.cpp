@@ -148,6 +148,8 @@ class lowering : graph_values {
     for (blaslt::matmul& one : all) {
       if (by_ == products::with_epilogues) {
         made.pieces.emplace_back(std::move(one));
+      } else if (!one.c.null() || !one.bias.null()) {
+        made.pieces.emplace_back(std::move(one));
       } else if (one.d.rank() == 2) {
         made.pieces.emplace_back(blas::gemm{.a = one.a, .b = one.b, .c = one.d, .math = one.math});
       } else {
@@ -395,8 +397,9 @@ result<lowered_graph> lower(const graph& r, products by) {
   auto forms = infer(r.what, entries, r.inputs, r.intermediate);
   if (!forms) return std::move(forms).error();
   try {
-    return lowering(r, clustering(std::move(entries), *std::move(forms), r.what.results()), by)
-        .run();
+    clustering nodes(std::move(entries), *std::move(forms), r.what.results());
+    if (by == products::plain) nodes.keep_sums();
+    return lowering(r, std::move(nodes), by).run();
   } catch (const failure& why) {
     return why.error();
   }

@@ -24,7 +24,7 @@ using piece = std::variant<blaslt::matmul, blas::gemm, blas::gemm_strided_batche
 /// The library of a graph's products.
 enum class products : std::uint8_t {
   with_epilogues,  ///< blaslt's, which compute the epilogue in the same pass
-  plain,           ///< those of blas, if a separate pass for the epilogue is as fast
+  plain,           ///< those of blas; of an epilogue, only sums are in the same pass
 };
 
 /// The memory of the pieces' tensors: the graph's inputs, its outputs, then one workspace for

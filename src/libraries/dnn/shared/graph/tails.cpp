@@ -116,7 +116,8 @@ tails::tails(const clustering& graph, std::span<const scalar> constants, bool of
   for (std::size_t n = 0; n < graph.size(); ++n) {
     if (!graph.needed(n) || !is_light(graph.entry(n).what) || !graph.is_root(n)) continue;
     auto found = search(graph, constants, n).run();
-    if (found && !of_products && graph.entry(found->heavy).what == kind::matmul) continue;
+    const bool separate = found && !of_products && graph.entry(found->heavy).what == kind::matmul;
+    if (separate && (found->applied != activation::none || found->leaves().empty())) continue;
     all_[n] = std::move(found);
   }
 }
