@@ -53,7 +53,7 @@ build_python() {
   link_python_files "$folder"
 }
 
-# `./dev demo serve`: without a GPU there is no use for CUDA's plugins, which take most of the time.
+# `./dev demo serve` and `chat`: without a GPU there is no use for CUDA's plugins, which take most of the time.
 demo_serve() {
   local folder targets=(troupe-worker troupe-cpu troupe-cpu-dnn)
   folder=$(folder_of serve)
@@ -68,7 +68,7 @@ demo_serve() {
   link_python_files "$folder"
   step='running the demo'
   say 'serving a model'
-  PYTHONPATH=$folder/python "$(python_of)" -m troupe.serve.demo "$@"
+  PYTHONPATH=$folder/python "$(python_of)" -m "$1" "${@:2}"
   step=
 }
 

@@ -132,6 +132,8 @@ async def serve(
         host = f"[{options.host}]" if ":" in options.host else options.host
         url = f"http://{host}:{listening.getsockname()[1]}"
         page = service.telemetry.url if service.keys else url + "/"
+        if not service.keys and any(one.generates for one in service.checkpoints):
+            page += f"  playground: {url}/playground"
         async with _admin(service):
             print(f"ready after {time.monotonic() - began:.1f} s: {url}  models: "
                   f"{', '.join(service.models)}  page: {page}", flush=True)  # fmt: skip

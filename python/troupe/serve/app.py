@@ -15,7 +15,7 @@ from .errors import Problem, problem_of
 from .gate import Gate, Limits
 from .own import OwnModel
 from .service import Service
-from .texts import completions, generate
+from .texts import completions, generate, playground
 
 _own = APIRouter(route_class=StrictRoute)
 
@@ -55,6 +55,7 @@ def make(service: Service, limits: Limits | None = None) -> Gate:
         _own,
         kserve.router,
         generate.router,
+        playground.router,
         tei.router,
         upstream.router,
     ):
