@@ -87,14 +87,32 @@ gpu_test_python() {
     say "python: left out, $python has no nanobind, NumPy or pytest"
     return
   fi
+  gpu_python_package "$package" "$python"
+  gpu_run python $((400 + trials * 15)) env TROUPE_TRIALS="$trials" PYTHONPATH="$package/python" \
+    PYTHONDONTWRITEBYTECODE=1 TROUPE_BUILD="$programs" "$python" -m pytest -q -p no:cacheprovider "$root/python/tests"
+}
+
+# gpu_python_package FOLDER PYTHON: the extension module for this Python, beside links to the Python files.
+gpu_python_package() {
+  local package=$1 python=$2
   step='building the Python package'
   cmake -S "$root/python" -B "$package" -G Ninja -DCMAKE_BUILD_TYPE=Release \
     -DTROUPE_LIBRARY="$programs/lib/libtroupe.so.0" \
     -DPython_EXECUTABLE="$(type -p "$python")" >>"$gpu_log" 2>&1
   cmake --build "$package" >>"$gpu_log" 2>&1
   link_python_files "$package"
-  gpu_run python $((400 + trials * 15)) env TROUPE_TRIALS="$trials" PYTHONPATH="$package/python" \
-    PYTHONDONTWRITEBYTECODE=1 TROUPE_BUILD="$programs" "$python" -m pytest -q -p no:cacheprovider "$root/python/tests"
+}
+
+# Generation: tokens a second beside PyTorch, and 64 streams with a fault each second for [SECONDS].
+gpu_test_generation() {
+  local seconds=${1:-60} package=$root/build/gpu-python python=${PYTHON:-python3}
+  if ! "$python" -c 'import nanobind, numpy' 2>/dev/null; then
+    say "generation: left out, $python has no nanobind or NumPy"
+    return
+  fi
+  gpu_python_package "$package" "$python"
+  gpu_run --live generation $((300 + seconds)) env PYTHONPATH="$package/python" PYTHONDONTWRITEBYTECODE=1 \
+    "$python" "$root/python/bench/generation.py" "$seconds"
 }
 
 # [TRIALS] of each of 33 kinds: 100 s for two, on an H200.
@@ -199,10 +217,10 @@ gpu_test_limits() {
 
 command_gpu-test() {
   local parts=("$@") part programs=
-  local known='conformance, device, python[=TRIALS], faults[=TRIALS], history[=SECONDS], worlds[=TRIALS], sanitizer[=SECONDS], limits'
+  local known='conformance, device, python[=TRIALS], generation[=SECONDS], faults[=TRIALS], history[=SECONDS], worlds[=TRIALS], sanitizer[=SECONDS], limits'
   ((${#parts[@]} > 0)) || parts=(conformance device python faults history sanitizer)
   for part in "${parts[@]}"; do
-    [[ $part =~ ^(conformance|device|limits|(python|faults|history|worlds|sanitizer)(=[1-9][0-9]*)?)$ ]] ||
+    [[ $part =~ ^(conformance|device|limits|(python|generation|faults|history|worlds|sanitizer)(=[1-9][0-9]*)?)$ ]] ||
       give_up "no part $part; there are $known"
   done
   gpu_require_card

@@ -9,12 +9,14 @@ import json
 import math
 import pathlib
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from . import gguf
-from .tokens import Tokenizer
+
+if TYPE_CHECKING:
+    from .tokens import Tokenizer
 
 
 class Sizes(NamedTuple):
@@ -82,6 +84,8 @@ def _of_gguf(path: pathlib.Path) -> Checkpoint:
 
 
 def _of_fields(file: gguf.File) -> Checkpoint:
+    from .tokens import Tokenizer
+
     fields = file.fields
     family = fields["general.architecture"]
     if family not in _FAMILIES:
@@ -137,6 +141,8 @@ def _name_of(name: str) -> str:
 
 def _of_folder(folder: pathlib.Path) -> Checkpoint:
     from safetensors import safe_open
+
+    from .tokens import Tokenizer
 
     config = json.loads((folder / "config.json").read_text())
     try:

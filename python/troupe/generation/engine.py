@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections import Counter
@@ -27,6 +28,7 @@ _GONE = (
 # These may end well when they are tried again; all else is the job's own.
 _AGAIN = (errors.Aborted, errors.MailboxFull, errors.OutOfMemory)
 _MOST_TRIES = 3
+_LEAST_FAILOVER = 0.01  # seconds
 _FULL_SECONDS = 10.0  # so long may a reader read nothing
 
 
@@ -66,6 +68,7 @@ class Engine:
         self._new: list[Job] = []
         self.waiting = self.running = 0  # for other threads
         self._woken = self._closing = False
+        self._step_seconds = 0.01
         self.counts: Counter[str] = Counter()
         self.outcomes: Counter[str] = Counter()
         self.first_token, self.next_token = Histogram(), Histogram()
@@ -174,6 +177,7 @@ class Engine:
             self._failed(chunks, root_cause(why))
 
     def _step(self, chunks: list[Chunk]) -> None:
+        begin = time.perf_counter()
         step = self.cache.step(
             [one.job.sequence for one in chunks],  # type: ignore[misc]
             [len(one.ids) for one in chunks],
@@ -190,6 +194,7 @@ class Engine:
                 step.abandon()
             raise
         self.counts["steps"] += 1
+        self._step_seconds += 0.1 * (time.perf_counter() - begin - self._step_seconds)
         at = 0
         for chunk, k in zip(chunks, kept, strict=True):
             self._give(chunk, drawn[at : at + chunk.rows], k)
@@ -244,11 +249,16 @@ class Engine:
                 self._end(job, why)
             return
         self.counts["failed_steps"] += 1
-        if len(chunks) > 1:
-            # One faults again, all others have their token.
-            for one in chunks:
-                if not one.job.over:
-                    self._run([one])
+        left = [one for one in chunks if not one.job.over]
+        if len(left) > 1:
+            # The part with the culprit faults again, all others have their tokens.
+            failover = max(_LEAST_FAILOVER, self.model.gpu.health.last_failover)
+            count = pieces(len(left), failover, self._step_seconds)
+            for i in range(count):
+                if part := left[i::count]:
+                    self._run(part)
+            return
+        if not left:
             return
         job = chunks[0].job
         job.tries += 1
@@ -264,6 +274,20 @@ class Engine:
         if self._drafts is not None:
             self._drafts.forget(job)
         job.sink.end(why)
+
+
+def pieces(count: int, failover: float, step: float) -> int:
+    """Into how many parts a failed step is divided, at each level, to find a culprit the soonest.
+
+    Each level costs a failover and a step for each part; a step takes as long whatever is in it, as
+    when its weights are read once.
+    """
+
+    def cost(width: int) -> float:
+        levels = math.ceil(math.log(count) / math.log(width) - 1e-9)
+        return levels * (failover + width * step)
+
+    return min(range(2, count + 1), key=cost)
 
 
 def root_cause(why: errors.Failure) -> errors.Failure:

@@ -10,7 +10,7 @@ import pytest
 import tiny as made
 import troupe
 from troupe.generation.drafts import PromptLookup
-from troupe.generation.engine import Engine
+from troupe.generation.engine import Engine, pieces
 from troupe.generation.jobs import Job, Sampling
 from troupe.generation.plan import Limits
 from troupe.serve.models.llama import Llama
@@ -146,6 +146,12 @@ def test_a_culprit_costs_its_own_stream(engine_of, gpu):
     for i in (0, 1, 2, 4, 5):
         assert sinks[i].wait() == "length" and sinks[i].tokens == right[i]
     assert engine.counts["culprits"] == 1
+
+
+def test_a_failed_step_is_divided_by_cost():
+    assert pieces(64, failover=0.150, step=0.002) == 64
+    assert pieces(64, failover=0.05, step=0.1) == 4
+    assert [pieces(n, 0.05, 0.01) for n in (2, 3)] == [2, 3]
 
 
 def test_a_fault_that_does_not_come_again_costs_nothing(engine_of, gpu):

@@ -65,10 +65,10 @@ def test_weights_of_16_bits_are_near(gpu, tiny, reference, dtype, near):
 
 
 def test_smollm2_agrees_with_the_reference(gpu, smollm2):
-    model, reference = Llama(gpu, smollm2), made.reference_of(smollm2)
-    text = "The capital of France is Paris, and 1 + 2 = 3."
+    model, reference = Llama(gpu, smollm2), made.reference_of(smollm2, "f4")
+    text = "The capital of France is Paris, and"
     ids = smollm2.tokenizer.encode(text)
-    (y,) = logits_of(model, [[ids[:6]], [ids[6:7]], [ids[7:]]], 16)
+    (y,) = logits_of(model, [[ids[:4]], [ids[4:5]], [ids[5:]]], 16)
     assert np.abs(y - reference(ids)).max() < 5e-3
     assert smollm2.tokenizer.decode([y[4].argmax()]) == " Paris"
 

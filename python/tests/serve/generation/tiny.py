@@ -157,10 +157,10 @@ def write_folder(folder, tensors=None, **config):
 
 
 class Reference:
-    """The whole model, written from the papers and in f64."""
+    """The whole model, written from the papers and in f64; in f32 a large one takes less long."""
 
-    def __init__(self, tensors, sizes):
-        self.w, self.s = tensors, sizes
+    def __init__(self, tensors, sizes, dtype="f8"):
+        self.w, self.s = {name: one.astype(dtype) for name, one in tensors.items()}, sizes
 
     def norm(self, x, name):
         return x / np.sqrt((x**2).mean(-1, keepdims=True) + self.s.eps) * self.w[name]
@@ -174,7 +174,7 @@ class Reference:
         s, n = self.s, x.shape[-1]
         rates = s.theta ** (-np.arange(0, n, 2) / n) / s.stretch
         angles = np.arange(len(x))[:, None, None] * rates
-        cos, sin = np.cos(angles), np.sin(angles)
+        cos, sin = np.cos(angles).astype(x.dtype), np.sin(angles).astype(x.dtype)
         pairs = (slice(0, n, 2), slice(1, n, 2))
         if s.pairs == "halves":
             pairs = (slice(0, n // 2), slice(n // 2, n))
@@ -203,7 +203,7 @@ class Reference:
 
     def __call__(self, ids):
         """Logits of every position."""
-        x = self.w["model.embed_tokens.weight"][list(ids)].astype("f8")
+        x = self.w["model.embed_tokens.weight"][list(ids)]
         for layer in range(self.s.layers):
             at = f"model.layers.{layer}."
             x = x + self.attention(self.norm(x, at + "input_layernorm.weight"), at)
@@ -222,6 +222,7 @@ class Reference:
         return bool((chosen >= logits.max(1) - within).all())
 
 
-def reference_of(checkpoint):
+def reference_of(checkpoint, dtype="f8"):
     """With the weights of a checkpoint."""
-    return Reference({one: checkpoint.weight(one) for one in checkpoint.names}, checkpoint.sizes)
+    tensors = {one: checkpoint.weight(one) for one in checkpoint.names}
+    return Reference(tensors, checkpoint.sizes, dtype)
