@@ -147,13 +147,11 @@ def beside_llama_cpp(batch: int) -> dict[str, float]:
     return {"llama_cpp_q4_1": statistics.median(rates)}
 
 
-def beside_torch(batch: int) -> dict[str, float]:
-    """A decode step with a static cache, eager and as a CUDA graph."""
-    try:
-        import torch
-        import torch.nn.functional as functional
-    except ModuleNotFoundError:
-        return {}
+def torch_step(batch: int) -> tuple[Any, Any]:
+    """A function that decodes a token of each stream, with random weights, and the tokens."""
+    import torch
+    import torch.nn.functional as functional
+
     on = {"dtype": torch.bfloat16, "device": "cuda"}
     s, length = SIZES, PROMPT + ANSWER
     q, k = s.heads * s.size, s.key_heads * s.size
@@ -190,6 +188,17 @@ def beside_torch(batch: int) -> dict[str, float]:
         logits = functional.linear(functional.rms_norm(x, (s.width,), ones, s.eps), table)
         ids.copy_(logits.argmax(-1))
         return ids
+
+    return step, ids
+
+
+def beside_torch(batch: int) -> dict[str, float]:
+    """A decode step with a static cache, eager and as a CUDA graph."""
+    try:
+        import torch
+    except ModuleNotFoundError:
+        return {}
+    step, ids = torch_step(batch)
 
     def rate(call: Any) -> float:
         for _ in range(5):
@@ -277,6 +286,18 @@ def faults(gpu: troupe.Device, model: Llama, on_gpu: bool, seconds: float) -> No
     for one in bad:
         one.ended.wait()
     engine.close()
+    outcome_of(gpu, model, all_sinks, bad, made, struck, time.perf_counter() - begin)
+
+
+def outcome_of(
+    gpu: troupe.Device,
+    model: Llama,
+    all_sinks: list[tuple[list[int], Timed]],
+    bad: list[Timed],
+    made: dict[str, int],
+    struck: list[tuple[str, float]],
+    seconds: float,
+) -> None:
     gaps = [b - a for _, one in all_sinks for a, b in zip(one.times, one.times[1:], strict=False)]
     usual = statistics.median(gaps)
     # The gap of each stream that a fault falls into.
@@ -295,7 +316,7 @@ def faults(gpu: troupe.Device, model: Llama, on_gpu: bool, seconds: float) -> No
         tokens_looked_at=looked_at, wrong=wrong, usual_ms=1000 * usual,
         pause_p50_ms=1000 * float(np.quantile(pauses, 0.5)) if pauses else 0.0,
         pause_p99_ms=1000 * float(np.quantile(pauses, 0.99)) if pauses else 0.0,
-        tokens_per_second=sum(len(one.tokens) for _, one in all_sinks) / (time.perf_counter() - begin),
+        tokens_per_second=sum(len(one.tokens) for _, one in all_sinks) / seconds,
     )  # fmt: skip
 
 

@@ -35,7 +35,12 @@ class Hub:
         if self.grown:
             grown, self.grown = self.grown, {}
             with contextlib.suppress(RuntimeError):  # the loop has ended, and with it all readers
-                self.loop.call_soon_threadsafe(lambda: [one.wake.set() for one in grown])
+                self.loop.call_soon_threadsafe(_wake, list(grown))
+
+
+def _wake(answers: list[Answer]) -> None:
+    for one in answers:
+        one.wake.set()
 
 
 class _Choice:

@@ -149,7 +149,7 @@ def _of_folder(folder: pathlib.Path) -> Checkpoint:
         sizes = _of_config(config)
     except KeyError as why:
         raise ValueError(f"config.json: {why.args[0]} is missing") from None
-    files = [safe_open(str(one), "np") for one in sorted(folder.glob("*.safetensors"))]
+    files: list[Any] = [safe_open(str(one), "np") for one in sorted(folder.glob("*.safetensors"))]
     where = {name: one for one in files for name in one.keys()}  # noqa: SIM118 # no mapping
 
     def weight(name: str) -> Any:

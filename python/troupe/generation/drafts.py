@@ -62,4 +62,4 @@ class PromptLookup(Drafts):
 
     def forget(self, job: Job) -> None:
         for one in (self._places, self._known, self._length, self._pause):
-            one.pop(job, None)  # type: ignore[attr-defined]
+            one.pop(job, None)

@@ -99,10 +99,8 @@ class Planner:
                 chunks.append(chunk)
                 left -= len(chunk.ids)
         while left > 0 and len(self.running) < self.limits.running:
-            job = self._next()
-            if job is None:
-                break
-            chunk = self._admitted(job, left, chunks)
+            new = self._next()
+            chunk = self._admitted(new, left, chunks) if new is not None else None
             if chunk is None:
                 break
             chunks.append(chunk)

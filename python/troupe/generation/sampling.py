@@ -27,7 +27,7 @@ class Sampler:
         wanted = {"logprobs"} if any(one.logprobs is not None for one in jobs) else set()
         tokens = np.empty(len(jobs), np.int32)
         logprobs = np.zeros(len(jobs), np.float32)
-        out = {one: self._gpu.empty(len(jobs), "f32") for one in wanted}
+        out: dict[str, Any] = {one: self._gpu.empty(len(jobs), "f32") for one in wanted}
         drawn = self._gpu.dnn.sample_rows(logits, **out, **self._parameters(chunks))
         coming = [self._gpu.copy(drawn[0] if wanted else drawn, tokens)]
         coming += [self._gpu.copy(one, logprobs) for one in out.values()]
@@ -52,7 +52,7 @@ class Sampler:
         ]
         reals = np.array([(s.temperature, s.top_p, s.min_p) for s, _ in rows], np.float32).T
         sent = sent_to(self._gpu, np.ascontiguousarray(reals))
-        made = {"temperature": sent[0]}
+        made: dict[str, Any] = {"temperature": sent[0]}
         if all(s.greedy for s, _ in rows):
             return made
         made |= {"top_p": sent[1], "min_p": sent[2]}

@@ -101,17 +101,17 @@ class Llama:
         n, heads, keys = x.shape[0], s.heads, s.key_heads
         normed = ew.rms_norm(x, weight=w["norm"], eps=s.eps)
         if w["bias"] is None:
-            qkv = gpu.compute(_linear, normed, w["qkv"])
+            made = gpu.compute(_linear, normed, w["qkv"])
         else:
-            qkv = gpu.compute(_biased, normed, w["qkv"], w["bias"])
-        qkv = qkv.reshape(n, heads + 2 * keys, s.size)
+            made = gpu.compute(_biased, normed, w["qkv"], w["bias"])
+        qkv: Any = made.reshape(n, heads + 2 * keys, s.size)
         if w["q_norm"] is not None:
-            normed = gpu.empty(qkv.shape, self.dtype)
+            parts = gpu.empty(qkv.shape, self.dtype)
             for first, last, weight in ((0, heads, "q_norm"), (heads, heads + keys, "k_norm")):
-                part = normed[:, first:last]
+                part = parts[:, first:last]
                 ew.rms_norm(qkv[:, first:last], part, weight=w[weight], eps=s.eps)
-            gpu.copy(qkv[:, heads + keys :], normed[:, heads + keys :])
-            qkv = normed
+            gpu.copy(qkv[:, heads + keys :], parts[:, heads + keys :])
+            qkv = parts
         # To another tensor: requests that only overwrite run again after a loss.
         turned = ew.rotary_embedding(qkv[:, : heads + keys], **turn)
         kv.append(i, turned[:, heads:], qkv[:, heads + keys :])
