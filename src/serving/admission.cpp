@@ -123,12 +123,21 @@ admission batch_queue::implementation::check(item_terms& terms, std::uint32_t& p
   return {.predicted_finish = finish};
 }
 
+void batch_queue::implementation::note_overload(refusal why, const item_terms& terms,
+                                                time_point now) noexcept {
+  // One that gives no time for a batch is refused by a queue that is idle, too.
+  const nanoseconds full = part_of_batch(terms.cost) * config.most_items;
+  const bool late = why == refusal::deadline && terms.deadline - now > 2 * full;
+  if (late || why == refusal::device_time || why == refusal::items) overloaded_at_ = now;
+}
+
 admission batch_queue::implementation::admit(const item_terms& given, time_point now) {
   now_ = now;
   item_terms terms = given;
   std::uint32_t place = 0;
   admission verdict = check(terms, place, now);
   if (!verdict) {
+    note_overload(verdict.reason, terms, now);
     ++facts_.refused[static_cast<std::size_t>(verdict.reason)];
     return verdict;
   }

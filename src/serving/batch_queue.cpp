@@ -114,14 +114,16 @@ std::optional<batch_plan> batch_queue::implementation::next(time_point now) {
   }
 }
 
-/// While more waits than can be answered in time, the time of a full batch: an item that is too
-/// late for one is dropped, since a smaller batch would make many others late.
+/// While more comes or waits than can be answered in time, the time of a full batch: an item that
+/// is too late for one is dropped, since a smaller batch would make many others late, or refuse
+/// them at the door.
 nanoseconds batch_queue::implementation::least_time(const pool& from, std::int64_t most,
                                                     time_point start) const noexcept {
   if (from.count <= most) return nanoseconds(0);
   std::int64_t cost = from.cost / from.count * most;
   if (config.most_cost > 0) cost = std::min(cost, config.most_cost);
   const nanoseconds full = predicted.upper(cost);
+  if (overloaded_at_ && now_ - *overloaded_at_ < std::chrono::milliseconds(500)) return full;
   const time_point end = start + waiting.waiting_time / config.lanes + full;
   return end > waiting.latest() ? full : nanoseconds(0);
 }
@@ -336,7 +338,9 @@ admission batch_queue::admit(const item_terms& terms, time_point now) {
 admission batch_queue::check(const item_terms& terms, time_point now) const {
   item_terms copy = terms;
   std::uint32_t place = 0;
-  return implementation_->check(copy, place, now);
+  const admission verdict = implementation_->check(copy, place, now);
+  implementation_->note_overload(verdict.reason, copy, now);
+  return verdict;
 }
 bool batch_queue::leave(item_id item, time_point now) { return implementation_->leave(item, now); }
 void batch_queue::close() noexcept { implementation_->closed = true; }

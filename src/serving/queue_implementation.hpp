@@ -16,6 +16,7 @@ class batch_queue::implementation {
   // admission.cpp
   admission admit(const item_terms& given, time_point now);
   [[nodiscard]] admission check(item_terms& terms, std::uint32_t& place, time_point now) const;
+  void note_overload(refusal why, const item_terms& terms, time_point now) noexcept;
 
   // batch_queue.cpp
   bool leave(item_id id, time_point now);
@@ -104,8 +105,9 @@ class batch_queue::implementation {
   time_point now_{};
   time_point last_sample_{};
   time_point last_arrival_{};
-  double arrival_gap_ = 0;  ///< seconds, mean
-  double failover_;         ///< seconds
+  std::optional<time_point> overloaded_at_{};  ///< the last refusal for want of time or room
+  double arrival_gap_ = 0;                     ///< seconds, mean
+  double failover_;                            ///< seconds
   std::map<std::int64_t, std::uint64_t> splits_;
   queue_facts facts_;
 };

@@ -53,6 +53,7 @@ class encoder {
     words_ = random({vocabulary, width}, 1);
     places_ = random({positions, width}, 1);
     kind_ = random({1, width}, 1);
+    layers_.reserve(static_cast<std::size_t>(layers));
     for (std::int64_t i = 0; i < layers; ++i) {
       layers_.push_back({.qkv = weight(3 * width, width),
                          .qkv_bias = random({3 * width}, 0.1F),
@@ -248,6 +249,7 @@ int main() {
   const std::int64_t count = rehearsal ? 4 : 64;
   std::mt19937 draw(1);
   std::vector<std::int32_t> mixed;
+  mixed.reserve(static_cast<std::size_t>(count));
   for (std::int64_t i = 0; i < count; ++i)
     mixed.push_back(static_cast<std::int32_t>(8 + draw() % 249));
   const std::vector<std::pair<std::string, std::vector<std::int32_t>>> cases{

@@ -57,7 +57,7 @@ class batching final : public actor {
   };
   struct closed {};
 
-  batching(batch_config config, tenant_shares shares, std::shared_ptr<function> run)
+  batching(batch_config config, const tenant_shares& shares, std::shared_ptr<function> run)
       : queue_(std::move(config)), run_(std::move(run)) {
     queue_.tenants(shares);
   }

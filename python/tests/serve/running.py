@@ -22,7 +22,12 @@ class Running:
         self.thread.start()
         self.gate = make(service, LIMITS)
         config = uvicorn.Config(
-            self.gate, port=0, http=protocol(LIMITS), ws="none", lifespan="off", log_config=None
+            self.gate,
+            port=0,
+            http=protocol(LIMITS, self.gate),
+            ws="none",
+            lifespan="off",
+            log_config=None,
         )
         self.server = uvicorn.Server(config)
         self.ends = asyncio.run_coroutine_threadsafe(self.server._serve(), self.loop)

@@ -4,6 +4,7 @@ import hashlib
 import socket
 import time
 
+import orjson
 import pytest
 from troupe.serve.gate import Keys
 
@@ -138,3 +139,69 @@ def test_under_overload_a_body_is_not_looked_at(serving, monkeypatch, reason, st
     assert (answer.status_code, answer.headers["retry-after"]) == (status, "3")
     assert answer.json()["error"]["type"] == "overloaded_error"
     assert "connection" not in answer.headers
+
+
+def test_what_the_queue_refuses_costs_no_task_and_keeps_the_connection(serving, monkeypatch):
+    from troupe.serving import Refused
+
+    made = []
+
+    def check(**terms):
+        raise Refused("full", reason="items", retry_after=2.2)
+
+    monkeypatch.setattr(serving.service.models["roots"].batcher, "check", check)
+    monkeypatch.setattr(serving.gate, "_run", made.append)
+    before = serving.service.models["roots"].statistics()["rejected_total"].get("items", 0)
+    head = "POST /models/roots HTTP/1.1\r\nHost: localhost\r\nContent-Length: 28\r\n\r\n"
+    asked = (head + '{"numbers": [1, 4, 9, 16]}  ').encode()
+    with socket.create_connection(("127.0.0.1", serving.port), 5) as to:
+        answers = to.makefile("rb")
+
+        def answer():
+            lines = iter(answers.readline, b"\r\n")
+            status, *headers = [one.decode().strip().lower() for one in lines]
+            fields = dict(one.split(": ", 1) for one in headers)
+            return int(status.split()[1]), fields, answers.read(int(fields["content-length"]))
+
+        for parts in ([asked], [asked * 2], [asked[i : i + 1] for i in range(len(asked))]):
+            for one in parts:
+                to.sendall(one)
+            for _ in range(max(1, sum(map(len, parts)) // len(asked))):
+                status, fields, body = answer()
+                assert (status, fields["retry-after"]) == (503, "3") and "date" in fields
+                assert orjson.loads(body)["error"]["type"] == "overloaded_error"
+        monkeypatch.undo()
+        to.sendall(asked)
+        status, _, body = answer()
+        assert (status, orjson.loads(body)) == (200, {"numbers": [1, 2, 3, 4]})
+    assert made == []
+    assert serving.service.models["roots"].statistics()["rejected_total"]["items"] == before + 4
+
+
+@pytest.mark.parametrize(
+    "head, status",
+    [
+        ("Host: evil\r\nContent-Length: 2\r\n", 421),
+        ("Host: localhost\r\nContent-Length: 2\r\nContent-Encoding: gzip\r\n", 415),
+        ("Host: localhost\r\nContent-Length: 99999999\r\n", 413),
+        ("Host: localhost\r\nContent-Length: 2\r\nExpect: 100-continue\r\n", 503),
+        ("Host: localhost\r\nTransfer-Encoding: chunked\r\n", 503),
+        ("Host: localhost\r\nContent-Length: 3\r\n", None),  # its body does not end
+        ("Host: localhost\r\nContent-Length: 2\r\nx-troupe-deadline-ms: soon\r\n", 400),
+    ],
+)
+def test_a_full_queue_hides_no_other_reason(serving, monkeypatch, head, status):
+    from troupe.serving import Refused
+
+    def check(**terms):
+        raise Refused("full", reason="items", retry_after=1.0)
+
+    monkeypatch.setattr(serving.service.models["roots"].batcher, "check", check)
+    body = b"2\r\n{}\r\n0\r\n\r\n" if "chunked" in head else b"{}"
+    with socket.create_connection(("127.0.0.1", serving.port), 5) as to:
+        to.sendall(f"POST /models/roots HTTP/1.1\r\n{head}\r\n".encode())
+        if "100-continue" in head:
+            assert to.recv(100).startswith(b"HTTP/1.1 100")
+        to.sendall(body)
+        said = to.recv(100)
+        assert said == b"" if status is None else said.split()[1] == str(status).encode()

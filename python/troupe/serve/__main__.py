@@ -89,9 +89,10 @@ def _server(service: Any) -> Any:
 
     limits = Limits()
     logging.getLogger("uvicorn").setLevel(logging.ERROR)
+    gate = make(service, limits)
     config = uvicorn.Config(
-        make(service, limits),
-        http=protocol(limits),
+        gate,
+        http=protocol(limits, gate),
         ws="none",
         lifespan="off",
         log_config=None,

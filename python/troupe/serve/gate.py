@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import hashlib
 import hmac
+import math
 import re
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fastapi import Request
@@ -24,6 +27,9 @@ _OPEN = frozenset(
     {"/livez", "/readyz", "/healthz", "/health", "/v2/health/live", "/v2/health/ready"}
 )
 
+
+# Bytes of a body that is read to its end although its request is refused.
+_SHORT = 64 << 10
 
 _KEY = r"([A-Za-z0-9_.-]{1,64})\s+([0-9a-f]{64})(?:\s+(\d{1,6}(?:\.\d{1,6})?))?"
 
@@ -159,6 +165,23 @@ class Gate:
         except troupe.Failure as why:
             raise problem_of(why) from None
 
+    def refuses(self, path: str, headers: list[tuple[bytes, bytes]]) -> bytes | None:
+        """The whole answer to a POST that the queue would refuse; None if it has to be looked at."""
+        if self.service.state != "ready":
+            return None
+        scope = {"type": "http", "method": "POST", "path": path, "headers": headers}
+        try:
+            self._admit(scope)
+        except Problem:
+            return None
+        try:
+            self._check(scope)
+        except Problem as why:
+            if why.status_code not in (429, 503):
+                return None
+            return _whole(path, why.status_code, why.detail, math.ceil(why.retry_after or 0))
+        return None
+
     async def _run(self, scope: Any, body: bytes, receive: Any, send: Any) -> None:
         """Runs the route, and cancels it when its client is gone: its items leave the queue."""
         given, answered = False, False
@@ -201,41 +224,97 @@ class Gate:
             watching.cancel()
 
 
-def protocol(limits: Limits) -> type[HttpToolsProtocol]:
-    """uvicorn's, with limits of what comes before a request is one: size and time of its head."""
+@functools.lru_cache(256)
+def _whole(path: str, status: int, text: str, retry_after: int) -> bytes:
+    """An answer of HTTP, but for the lines that all of them have."""
+    why = Problem(status, text, kind="overloaded_error", retry_after=retry_after or None)
+    answer = why.response(path)
+    lines = [
+        b"HTTP/1.1 %d %s" % (answer.status_code, HTTPStatus(answer.status_code).phrase.encode())
+    ]
+    lines += [name + b": " + value for name, value in answer.raw_headers]
+    return b"\r\n".join([*lines, b"", b""]) + bytes(answer.body)
 
-    class Protocol(HttpToolsProtocol):
-        _head = 0
-        _late: asyncio.TimerHandle | None = None
 
-        def connection_made(self, transport: Any) -> None:
-            super().connection_made(transport)
-            self._late = self.loop.call_later(limits.idle, transport.close)
+class Limited(HttpToolsProtocol):
+    """uvicorn's protocol, with limits of what comes before a request is one: size and time of its head.
 
-        def connection_lost(self, exc: Exception | None) -> None:
+    Under overload most requests are refused, and none of them should cost what an answer does: if
+    the gate refuses one with a short body, the body is dropped, and no task is made for it.
+    """
+
+    limits: Limits
+    gate: Gate
+    _head = 0
+    _late: asyncio.TimerHandle | None = None
+    _body: asyncio.TimerHandle | None = None  # of a refused request
+    _refusal: bytes | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._late = self.loop.call_later(self.limits.idle, transport.close)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._in_time()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        idle = self.cycle is None or self.cycle.response_complete
+        if idle and self._head == 0:  # a head begins
             self._in_time()
-            super().connection_lost(exc)
+            self._late = self.loop.call_later(self.limits.seconds, self.transport.close)
+        super().data_received(data)
+        if self._late is None:
+            self._head = 0
+        else:
+            self._head += len(data)
+            if self._head > self.limits.head:
+                self.transport.close()
 
-        def data_received(self, data: bytes) -> None:
-            idle = self.cycle is None or self.cycle.response_complete
-            if idle and self._head == 0:  # a head begins
-                self._in_time()
-                self._late = self.loop.call_later(limits.seconds, self.transport.close)
-            super().data_received(data)
-            if self._late is None:
-                self._head = 0
-            else:
-                self._head += len(data)
-                if self._head > limits.head:
-                    self.transport.close()
+    def on_headers_complete(self) -> None:
+        self._in_time()
+        self._refusal = self._refused()
+        if self._refusal is None:
+            return super().on_headers_complete()
+        self._body = self.loop.call_later(self.limits.seconds, self.transport.close)
 
-        def on_headers_complete(self) -> None:
-            self._in_time()
-            super().on_headers_complete()
+    def on_body(self, body: bytes) -> None:
+        if self._refusal is None:
+            super().on_body(body)
 
-        def _in_time(self) -> None:
-            if self._late is not None:
-                self._late.cancel()
-                self._late = None
+    def on_message_complete(self) -> None:
+        if self._refusal is None:
+            return super().on_message_complete()
+        date = b"".join(b"%s: %s\r\n" % one for one in self.server_state.default_headers)
+        status, _, rest = self._refusal.partition(b"\r\n")
+        self._refusal = None
+        self._in_time()
+        self.transport.write(status + b"\r\n" + date + rest)
+        self.on_response_complete()
 
-    return Protocol
+    def _refused(self) -> bytes | None:
+        """What the gate says to a request that may end here and now."""
+        idle = self.cycle is None or self.cycle.response_complete
+        if not idle or self.parser.get_method() != b"POST" or self.expect_100_continue:
+            return None
+        if self.parser.get_http_version() != "1.1" or not self.parser.should_keep_alive():
+            return None
+        names = [name for name, _ in self.headers]
+        if b"transfer-encoding" in names or names.count(b"content-length") != 1:
+            return None
+        length = self.headers[names.index(b"content-length")][1]
+        if len(length) > 6 or int(length) > _SHORT or b"%" in self.url:
+            return None
+        path = self.url.partition(b"?")[0].decode("latin-1")
+        return self.gate.refuses(path, self.headers)
+
+    def _in_time(self) -> None:
+        for timer in (self._late, self._body):
+            if timer is not None:
+                timer.cancel()
+        self._late = self._body = None
+
+
+def protocol(limits: Limits, gate: Gate) -> type[Limited]:
+    """uvicorn makes one for each connection."""
+    return type("Protocol", (Limited,), {"limits": limits, "gate": gate})

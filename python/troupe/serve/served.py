@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from troupe.serving import Batcher
+from troupe.serving import Batcher, Refused
 
 from .errors import problem_of
 
@@ -55,6 +56,7 @@ class Served:
         self.name = name
         self.version = "1"
         self.users = 0
+        self.turned_away: Counter[str] = Counter()  # at the door, by reason
 
     def start(self, deadline: float | None, shares: dict[str, float]) -> None:
         """Makes the queue, in the event loop that will use it."""
@@ -80,11 +82,17 @@ class Served:
 
     def check(self, terms: Terms) -> None:
         """Raises if a request would be refused, whatever it asks."""
-        self.batcher.check(**terms._asdict())
+        try:
+            self.batcher.check(**terms._asdict())
+        except Refused as why:
+            self.turned_away[why.reason] += 1
+            raise
 
     def statistics(self) -> dict[str, Any]:
         """For metrics: numbers, histograms, and numbers by a label."""
-        return self.batcher.statistics()
+        counts = self.batcher.statistics()
+        counts["rejected_total"] = dict(self.turned_away + Counter(counts["rejected_total"]))
+        return counts
 
     def quarantined(self) -> Any:
         """Inputs that are refused for a while."""

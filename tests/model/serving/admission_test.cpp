@@ -4,6 +4,7 @@
 #include <troupe/base/error.hpp>
 
 #include <limits>
+#include <numeric>
 #include <random>
 
 namespace troupe::serving {
@@ -11,6 +12,23 @@ namespace {
 
 // Twice and ten times as many as the device can do, each with a deadline: it stays as busy as at
 // its peak with items that are answered in time, and nearly all others are refused at once.
+TEST(Admission, KeepsBatchesFullUnderOverloadWhereSomeTakeLong) {
+  served s({.most_items = 32, .queue = {.device_time = 10s}});
+  std::minstd_rand random(1);
+  s.time_of = [&](std::int64_t cost) {
+    return (20ms + cost * 2ms) * (random() % 10 == 0 ? 2500U : 850U) / 1000;
+  };
+  // Twice as many as can be answered.
+  for (const time_point until = s.now + 20s; s.now < until;) {
+    s.ask({.deadline = s.now + 1s});
+    s.advance(100us + random() % 2400 * 1us);
+  }
+  s.advance(1s);
+  const queue_facts f = s.queue.facts();
+  const auto batches = std::accumulate(f.closed.begin(), f.closed.end(), std::uint64_t{0});
+  EXPECT_GE(f.batch_items_sum, 29 * batches);
+}
+
 TEST(Admission, KeepsGoodputUnderOverload) {
   struct load {
     nanoseconds of_batch, of_cost, deadline;

@@ -34,7 +34,7 @@ class Patterns : public ::testing::Test {
     }
   };
   text_model make(const std::string& name) {
-    simulated_model& made = models[name] = {.name = name};
+    simulated_model& made = models_[name] = {.name = name};
     return [&made](std::string item, const item_terms& terms) {
       if (terms.deadline == time_point::min())
         return make_failed_future<std::string>(error{.code = errc::deadline_exceeded});
@@ -44,19 +44,19 @@ class Patterns : public ::testing::Test {
   }
   replica<std::string, std::string> on(const std::string& name) {
     auto made = make(name);
-    return {std::move(made), [&one = models.at(name)] { return one.state; }};
+    return {std::move(made), [&one = models_.at(name)] { return one.state; }};
   }
   std::size_t waiting(const std::string& name) {
-    kit.run_until_idle();
-    return models.at(name).asked.size();
+    kit_.run_until_idle();
+    return models_.at(name).asked.size();
   }
 
-  troupe::testing::test_kit kit;
-  std::map<std::string, simulated_model> models;
+  troupe::testing::test_kit kit_;
+  std::map<std::string, simulated_model> models_;
 };
 
 TEST_F(Patterns, AreModelsForEachOther) {
-  troupe::system& system = kit.system();
+  troupe::system& system = kit_.system();
   const text_model on_first = make("a"), on_second = make("b"), small = make("s"), next = make("n");
   const auto state = [] { return device_state::ready; };
   const auto weights = std::make_shared<int>(1);
@@ -69,33 +69,33 @@ TEST_F(Patterns, AreModelsForEachOther) {
   labels.finish();                    // all of them; the old one answers those that it has
   // endregion: patterns
   auto said = labels.ask("x");
-  models.at("n").answer_all();
-  kit.run_until_idle();
+  models_.at("n").answer_all();
+  kit_.run_until_idle();
   EXPECT_EQ(said.get().answer, "n:x");
   auto label = read.ask("y");
-  kit.run_until_idle();
-  models.at("s").asked.front().second.set_value("unsure");
-  kit.run_until_idle();
-  models.at("a").answer_all();
-  models.at("b").answer_all();
-  kit.run_until_idle();
+  kit_.run_until_idle();
+  models_.at("s").asked.front().second.set_value("unsure");
+  kit_.run_until_idle();
+  models_.at("a").answer_all();
+  models_.at("b").answer_all();
+  kit_.run_until_idle();
   EXPECT_EQ(label.get().stage, 1U);
 }
 
 TEST_F(Patterns, ReplicasShareTheWorkByCost) {
-  replicas<std::string, std::string> all(kit.system(), {on("a"), on("b")});
+  replicas<std::string, std::string> all(kit_.system(), {on("a"), on("b")});
   auto large = all.ask("large", {.cost = 100});
-  kit.run_until_idle();
+  kit_.run_until_idle();
   std::vector<future<std::string>> small;
   for (int i = 0; i < 10; ++i) {
     small.push_back(all.ask("small", {.cost = 10}));
-    kit.run_until_idle();
+    kit_.run_until_idle();
   }
-  const bool first_is_a = models.at("a").asked.size() < models.at("b").asked.size();
+  const bool first_is_a = models_.at("a").asked.size() < models_.at("b").asked.size();
   EXPECT_EQ(waiting(first_is_a ? "b" : "a"), 10U);
-  models.at("a").answer_all();
-  models.at("b").answer_all();
-  kit.run_until_idle();
+  models_.at("a").answer_all();
+  models_.at("b").answer_all();
+  kit_.run_until_idle();
   EXPECT_EQ(large.get(), first_is_a ? "a:large" : "b:large");
   // Those that have been answered count no more.
   auto one = all.ask("x");
@@ -105,102 +105,102 @@ TEST_F(Patterns, ReplicasShareTheWorkByCost) {
 }
 
 TEST_F(Patterns, ReplicasSendNothingToAStoppedDevice) {
-  replicas<std::string, std::string> all(kit.system(), {on("a"), on("b"), on("c")});
-  models.at("a").state = device_state::stopped;
-  models.at("b").state = device_state::recovering;
+  replicas<std::string, std::string> all(kit_.system(), {on("a"), on("b"), on("c")});
+  models_.at("a").state = device_state::stopped;
+  models_.at("b").state = device_state::recovering;
   auto one = all.ask("x", {.cost = 1000});
   auto two = all.ask("y");
   EXPECT_EQ(waiting("c"), 2U);
-  models.at("c").state = device_state::stopped;
+  models_.at("c").state = device_state::stopped;
   auto three = all.ask("z");
   EXPECT_EQ(waiting("b"), 1U);
 }
 
 TEST_F(Patterns, ReplicasMoveWhatHasNotBeenAnswered) {
-  replicas<std::string, std::string> all(kit.system(), {on("a"), on("b")});
-  models.at("b").state = device_state::recovering;
+  replicas<std::string, std::string> all(kit_.system(), {on("a"), on("b")});
+  models_.at("b").state = device_state::recovering;
   auto moves = all.ask("x");
   ASSERT_EQ(waiting("a"), 1U);
-  models.at("a").fail_all(errc::device_stopped);
+  models_.at("a").fail_all(errc::device_stopped);
   ASSERT_EQ(waiting("b"), 1U);
-  models.at("b").answer_all();
-  kit.run_until_idle();
+  models_.at("b").answer_all();
+  kit_.run_until_idle();
   EXPECT_EQ(moves.get(), "b:x");
   // An item's own failure does not move, nor does one that all are gone for.
   auto fails = all.ask("y");
   ASSERT_EQ(waiting("a"), 1U);
-  models.at("a").fail_all(errc::device_fault);
-  kit.run_until_idle();
+  models_.at("a").fail_all(errc::device_fault);
+  kit_.run_until_idle();
   EXPECT_EQ(fails.get_result().error().code, errc::device_fault);
   auto lost = all.ask("z");
-  kit.run_until_idle();
-  models.at("a").fail_all(errc::device_stopped);
-  kit.run_until_idle();
-  models.at("b").fail_all(errc::device_condemned);
-  kit.run_until_idle();
+  kit_.run_until_idle();
+  models_.at("a").fail_all(errc::device_stopped);
+  kit_.run_until_idle();
+  models_.at("b").fail_all(errc::device_condemned);
+  kit_.run_until_idle();
   EXPECT_EQ(lost.get_result().error().code, errc::device_condemned);
 }
 
 TEST_F(Patterns, NothingToChooseFromIsRefused) {
   using all = replicas<std::string, std::string>;
-  EXPECT_THROW(all(kit.system(), {}), failure);
+  EXPECT_THROW(all(kit_.system(), {}), failure);
   using stages = cascade<std::string, std::string>;
-  EXPECT_THROW(stages(kit.system(), {}, [](const std::string&) { return true; }), failure);
+  EXPECT_THROW(stages(kit_.system(), {}, [](const std::string&) { return true; }), failure);
 }
 
 TEST_F(Patterns, ACascadeGoesOnWhereAnAnswerIsNotAccepted) {
   cascade<std::string, std::string> read(
-      kit.system(), {make("small"), make("large")},
+      kit_.system(), {make("small"), make("large")},
       [](const std::string& answer) { return answer != "small:hard"; });
   auto easy = read.ask("easy");
   auto hard = read.ask("hard");
   EXPECT_EQ(waiting("small"), 2U);
-  models.at("small").answer_all();
+  models_.at("small").answer_all();
   EXPECT_EQ(waiting("large"), 1U);
   const auto first = easy.get();
   EXPECT_EQ(first.answer, "small:easy");
   EXPECT_TRUE(first.stage == 0 && first.accepted);
-  models.at("large").answer_all();
-  kit.run_until_idle();
+  models_.at("large").answer_all();
+  kit_.run_until_idle();
   const auto second = hard.get();
   EXPECT_EQ(second.answer, "large:hard");
   EXPECT_TRUE(second.stage == 1 && second.accepted);
 }
 
 TEST_F(Patterns, ACascadeGivesTheBestAnswerThatThereIs) {
-  cascade<std::string, std::string> read(kit.system(), {make("small"), make("large")},
+  cascade<std::string, std::string> read(kit_.system(), {make("small"), make("large")},
                                          [](const std::string&) { return false; });
   for (const errc code : {errc::deadline_exceeded, errc::mailbox_full}) {
     auto late = read.ask("x");
     ASSERT_EQ(waiting("small"), 1U);
-    models.at("small").answer_all();
+    models_.at("small").answer_all();
     ASSERT_EQ(waiting("large"), 1U);
-    models.at("large").fail_all(code);
-    kit.run_until_idle();
+    models_.at("large").fail_all(code);
+    kit_.run_until_idle();
     const auto found = late.get();
     EXPECT_EQ(found.answer, "small:x");
     EXPECT_TRUE(found.stage == 0 && !found.accepted);
   }
   auto none = read.ask("x", {.deadline = time_point::min()});
-  kit.run_until_idle();
+  kit_.run_until_idle();
   EXPECT_EQ(none.get_result().error().code, errc::deadline_exceeded);
 }
 
 TEST_F(Patterns, ACascadeFailsOrGoesOnWhereAStageFaults) {
   const auto never = [](const std::string&) { return false; };
   for (const on_fault how : {on_fault::fail, on_fault::next}) {
-    cascade<std::string, std::string> read(kit.system(), {make("small"), make("large")}, never,
+    cascade<std::string, std::string> read(kit_.system(), {make("small"), make("large")}, never,
                                            how);
     auto asked = read.ask("x");
     ASSERT_EQ(waiting("small"), 1U);
-    models.at("small").fail_all(errc::device_fault);
-    kit.run_until_idle();
+    models_.at("small").fail_all(errc::device_fault);
+    kit_.run_until_idle();
     if (how == on_fault::fail) {
       EXPECT_EQ(asked.get_result().error().code, errc::device_fault);
       continue;
     }
-    models.at("large").answer_all();
-    kit.run_until_idle();
+    models_.at("large").answer_all();
+    kit_.run_until_idle();
     EXPECT_EQ(asked.get().answer, "large:x");
   }
 }
@@ -215,9 +215,9 @@ TEST_F(Patterns, AVersionEndsWhenItHasAnsweredItsOwnItems) {
   auto later = model.ask("y");
   EXPECT_EQ(model.version(), 2U);
   EXPECT_FALSE(kept.expired());
-  models.at("1").answer_all();
-  models.at("2").answer_all();
-  kit.run_until_idle();
+  models_.at("1").answer_all();
+  models_.at("2").answer_all();
+  kit_.run_until_idle();
   const auto first = early.get();
   const auto second = later.get();
   EXPECT_TRUE(first.answer == "1:x" && first.version == 1);
@@ -229,16 +229,17 @@ TEST_F(Patterns, AVersionThatComesGetsItsShareAndMayBeGivenUp) {
   versions<std::string, std::string> model(make("1"));
   model.bring(make("2"), {}, 0.25);
   std::vector<future<versioned<std::string>>> all;
+  all.reserve(102);
   for (int i = 0; i < 100; ++i)
     all.push_back(model.ask("x"));
-  EXPECT_EQ(models.at("1").asked.size(), 75U);
-  EXPECT_EQ(models.at("2").asked.size(), 25U);
+  EXPECT_EQ(models_.at("1").asked.size(), 75U);
+  EXPECT_EQ(models_.at("2").asked.size(), 25U);
   model.shift(1);
   all.push_back(model.ask("x"));
-  EXPECT_EQ(models.at("2").asked.size(), 26U);
+  EXPECT_EQ(models_.at("2").asked.size(), 26U);
   model.give_up();
   all.push_back(model.ask("x"));
-  EXPECT_EQ(models.at("1").asked.size(), 76U);
+  EXPECT_EQ(models_.at("1").asked.size(), 76U);
   EXPECT_EQ(model.version(), 1U);
   model.finish();  // nothing is coming
   EXPECT_EQ(model.version(), 1U);
