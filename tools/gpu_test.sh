@@ -43,6 +43,20 @@ gpu_test_conformance() {
   gpu_wait
 }
 
+# Each request of the conformance tests also in a graph: called, recorded and launched, on the content
+# that it had before. The longest are divided, and begin first. The logs say what was recorded.
+gpu_test_recorded() {
+  local library parts i
+  for library in dnn $(grep -vx dnn "$programs/libraries.txt"); do
+    parts=2
+    [[ ! $library =~ ^(dnn|elementwise|solver|sparse)$ ]] || parts=6
+    for ((i = 0; i < parts; ++i)); do
+      gpu_conformance_part "$library" recorded "$i" "$parts"
+    done
+  done
+  gpu_wait
+}
+
 # gpu_conformance_part LIBRARY RUNNER PART PARTS [SEED]
 gpu_conformance_part() {
   local name="$1 by $2${5:+, seed $5}" given=(TROUPE_TEST_SEED="${5:-}")
@@ -217,10 +231,10 @@ gpu_test_limits() {
 
 command_gpu-test() {
   local parts=("$@") part programs=
-  local known='conformance, device, python[=TRIALS], generation[=SECONDS], faults[=TRIALS], history[=SECONDS], worlds[=TRIALS], sanitizer[=SECONDS], limits'
+  local known='conformance, recorded, device, python[=TRIALS], generation[=SECONDS], faults[=TRIALS], history[=SECONDS], worlds[=TRIALS], sanitizer[=SECONDS], limits'
   ((${#parts[@]} > 0)) || parts=(conformance device python faults history sanitizer)
   for part in "${parts[@]}"; do
-    [[ $part =~ ^(conformance|device|limits|(python|generation|faults|history|worlds|sanitizer)(=[1-9][0-9]*)?)$ ]] ||
+    [[ $part =~ ^(conformance|recorded|device|limits|(python|generation|faults|history|worlds|sanitizer)(=[1-9][0-9]*)?)$ ]] ||
       give_up "no part $part; there are $known"
   done
   gpu_require_card

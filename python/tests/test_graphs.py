@@ -134,6 +134,26 @@ def test_a_run_takes_other_rows_of_a_cache(gpu):
         graph.parameter("factor", scaled, "alpha", within=token)
 
 
+def test_a_request_writes_only_its_rows(gpu):
+    cache, out = gpu.zeros((4, 2)), gpu.empty((4, 2))
+    token, index = gpu.tensor(np.ones((1, 2), "f4")), gpu.tensor(np.array([0], "i4"))
+    with gpu.record("append") as graph:
+        stored = gpu.elementwise.scatter_rows(x=token, indices=index, table=cache)
+        gpu.memory.copy(from_=cache, to=out)
+    graph.writes_only(stored, "table", [cache[0:1]])
+    graph.parameter("row", cache[0:1], within=cache)
+    for row in (1, 3):
+        gpu.copy(np.array([row], "i4"), index).result()
+        gpu.run(graph, row=cache[row : row + 1]).result()
+    assert out.tolist() == [[0, 0], [1, 1], [0, 0], [1, 1]]
+    with (
+        pytest.raises(troupe.InvalidArgument, match="it has no tensor y"),
+        gpu.record("append") as graph,
+    ):
+        stored = gpu.elementwise.scatter_rows(x=token, indices=index, table=cache)
+        graph.writes_only(stored, "y", [])
+
+
 def test_a_graph_is_part_of_another(gpu, arrays):
     x, w, _ = map(gpu.tensor, arrays)
     with gpu.record("inner") as inner:

@@ -33,7 +33,7 @@ device_config config(isolation which) {
 /// The program's one device, there while the tests run.
 class one_device final : public testing::Environment {
  public:
-  explicit one_device(isolation which) : isolation_(which) {}
+  one_device(isolation which, bool recorded) : isolation_(which), recorded_(recorded) {}
   void SetUp() override {
     system_.emplace();
     device_.emplace(system_->device(0, config(isolation_)));
@@ -46,13 +46,16 @@ class one_device final : public testing::Environment {
     const char* const kernels = std::getenv("OPENBLAS_CORETYPE");  // NOLINT(concurrency-mt-unsafe)
     if (kernels != nullptr) std::printf("with OPENBLAS_CORETYPE=%s: ", kernels);
     std::printf("%lu requests on the device, %lu failed\n", counts.sent, counts.failed);
+    if (recorded_) recorded_check::print_summary();
     device_.reset();
     system_.reset();
   }
   device& get() { return device_.value(); }
+  [[nodiscard]] bool recorded() const { return recorded_; }
 
  private:
   isolation isolation_;
+  bool recorded_;
   std::optional<system> system_;
   std::optional<device> device_;
 };
@@ -61,12 +64,19 @@ one_device* shared = nullptr;  // GoogleTest deletes it
 
 class device_runner final : public runner {
  public:
-  explicit device_runner(device on) : device_(std::move(on)) {}
+  explicit device_runner(device on, bool recorded = false) : device_(std::move(on)) {
+    if (recorded) check_.emplace(device_);
+  }
 
   any_tensor allocate(dtype type, std::int64_t count) override {
-    return device_.allocate(type, shape{count}).value();
+    any_tensor made = device_.allocate(type, shape{count}).value();
+    if (check_) check_->add(made);
+    return made;
   }
-  void release() override { settle(); }
+  void release() override {
+    settle();
+    if (check_) check_->clear();
+  }
   device* its_device() override { return &device_; }
 
   // Not waited for: the device orders the requests that use the tensor after it.
@@ -84,6 +94,13 @@ class device_runner final : public runner {
   }
 
  private:
+  bool save() override {
+    if (check_) check_->save();
+    return check_.has_value();
+  }
+  void compare(const any_request& request, std::span<const std::byte> reply) override {
+    check_->run(request, *actor_of(request.type().library()), reply);
+  }
   const library_actor* actor_of(std::string_view library) override {
     if (library == memory_.library()) return &memory_;
     auto place = others_.find(library);
@@ -111,16 +128,17 @@ class device_runner final : public runner {
   library_actor memory_ = device_.library("memory").on_new_lane();
   std::map<std::string_view, library_actor> others_;  // the lanes of other libraries, by name
   std::vector<future<void>> uploads_;
+  std::optional<recorded_check> check_;
 };
 
 }  // namespace
 
-void add_device(isolation which) {
-  shared = new one_device(which);
+void add_device(isolation which, bool recorded) {
+  shared = new one_device(which, recorded);
   testing::AddGlobalTestEnvironment(shared);
 }
 std::unique_ptr<runner> make_device_runner() {
-  return std::make_unique<device_runner>(shared->get());
+  return std::make_unique<device_runner>(shared->get(), shared->recorded());
 }
 std::unique_ptr<runner> make_device_runner_on(const device& own) {
   return std::make_unique<device_runner>(own);

@@ -1,10 +1,11 @@
 // The main function of the conformance programs:
 //
-//   LIBRARY_conformance [--runner=direct | --runner=process | --runner=thread] [--share=N]
+//   LIBRARY_conformance [--runner=direct | process | thread | recorded] [--share=N]
 //   [GOOGLETEST_OPTION...]
 //
 // calls the executors of the CPU backend in this thread, or sends to a device whose worker is a
-// process or a thread. With a share only each N-th test runs; the seed says which.
+// process or a thread; `recorded` also runs each request in a graph. With a share only each N-th
+// test runs; the seed says which.
 
 #include "runners.hpp"
 #include "scene.hpp"
@@ -24,9 +25,9 @@ bool on_device = false;
 // False if there is no such runner.
 bool choose(std::string_view runner) {
   if (runner == "direct") return true;
-  if (runner != "process" && runner != "thread") return false;
+  if (runner != "process" && runner != "thread" && runner != "recorded") return false;
   on_device = true;
-  add_device(runner == "process" ? isolation::process : isolation::thread);
+  add_device(runner == "thread" ? isolation::thread : isolation::process, runner == "recorded");
   return true;
 }
 
@@ -62,8 +63,8 @@ int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     if (troupe::conformance::take(argv[i])) continue;
     std::fprintf(stderr,
-                 "%s: unknown option %s; there are --runner=direct, process or thread, and "
-                 "--share=N\n",
+                 "%s: unknown option %s; there are --runner=direct, process, thread or "
+                 "recorded, and --share=N\n",
                  argv[0], argv[i]);
     return 2;
   }

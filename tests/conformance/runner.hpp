@@ -2,6 +2,7 @@
 
 #include <troupe/device/device.hpp>
 #include <troupe/plugin/executor.hpp>
+#include <troupe/request/any_request.hpp>
 
 #include <cstddef>
 #include <cstring>
@@ -33,7 +34,17 @@ class runner {
   template <request R>
   result<reply_of<R>> operator()(R r) {
     if (const library_actor* const actor = actor_of(request_type_of<R>().library())) {
-      return actor->ask(std::move(r)).get_result();
+      if (!save()) return actor->ask(std::move(r)).get_result();
+      any_request same(request_type_of<R>());
+      *static_cast<R*>(same.data()) = r;
+      auto outcome = actor->ask(std::move(r)).get_result();
+      if constexpr (std::is_void_v<reply_of<R>>) {
+        if (outcome) compare(same, {});
+      } else {
+        const bool is_plain = request_type_of<R>().described_reply == nullptr;
+        if (outcome) compare(same, std::as_bytes(std::span(&*outcome, is_plain ? 1 : 0)));
+      }
+      return outcome;
     }
     if constexpr (std::is_void_v<reply_of<R>>) {
       return run(request_type_of<R>(), &r, {});
@@ -48,6 +59,12 @@ class runner {
   }
 
  private:
+  /// The request has run on a device with this reply, the bytes of a plain one: for runners that
+  /// compare it with others. `save` comes before it runs.
+  virtual bool save() { return false; }
+  virtual void compare(const any_request& request, std::span<const std::byte> reply) {
+    (void)request, (void)reply;
+  }
   /// The actor that takes the requests of `library`; null where there is none and `run` does.
   virtual const library_actor* actor_of(std::string_view library) = 0;
   /// Validates `request` and runs it; its reply is written to `reply`.

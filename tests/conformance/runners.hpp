@@ -1,5 +1,6 @@
 #pragma once
 
+#include "recorded_check.hpp"
 #include "runner.hpp"
 
 #include <troupe/device/config.hpp>
@@ -15,6 +16,7 @@ namespace troupe::conformance {
 /// Precondition: `add_device` was called before them.
 [[nodiscard]] std::unique_ptr<runner> make_device_runner();
 [[nodiscard]] std::unique_ptr<runner> make_device_runner_on(const device& own);
-void add_device(isolation which);
+/// `recorded`: each request runs in a graph, too (`recorded_check`).
+void add_device(isolation which, bool recorded = false);
 
 }  // namespace troupe::conformance

@@ -22,6 +22,7 @@ struct {
   bool still_runs = false;
   const void* registered = nullptr;
   const void* copied = nullptr;
+  std::size_t free = 1 << 20;
   std::set<CUdeviceptr> memory;
   std::vector<std::string> calls;
 } fake;
@@ -120,9 +121,14 @@ void give_graphs(driver& d) {
     return at == reinterpret_cast<CUdeviceptr>(fake.registered) ? CUDA_SUCCESS
                                                                 : CUDA_ERROR_INVALID_VALUE;
   };
+  d.cuMemGetInfo = [](std::size_t* free, std::size_t*) {
+    *free = fake.free;
+    return CUDA_SUCCESS;
+  };
   d.cuGraphDestroy = [](CUgraph) { return CUDA_SUCCESS; };
   d.cuGraphInstantiateWithFlags = [](CUgraphExec* made, CUgraph, unsigned long long) {
     *made = handle<CUgraphExec>(1);
+    fake.free -= 4096;
     return done("instantiate");
   };
   d.cuGraphExecUpdate = [](CUgraphExec, CUgraph, CUgraphExecUpdateResultInfo*) {
@@ -183,6 +189,7 @@ TEST_F(StreamRecorder, LooksAtEachNodeOnce) {
   ASSERT_TRUE(made);
   EXPECT_FALSE(twin_.is_recording());
   EXPECT_EQ((*made)->size(), 3U);
+  EXPECT_EQ(dynamic_cast<measured_recording&>(**made).bytes(), 4096U);
 }
 
 TEST_F(StreamRecorder, RefusesWhatWouldDoSomethingElseWhenItIsLaunched) {

@@ -70,6 +70,21 @@ class TROUPE_EXPORT graph_recorder {
   void next_body();
   void end();
 
+  /// Says that a request overwrites these parts of the tensor in a field that it writes, and reads
+  /// nothing of that tensor: the program knows it from data on the device, such as the indices of
+  /// `elementwise::scatter_rows`. Then the rest of the tensor is not written for other requests,
+  /// and the parts may be parameters; a GPU records the request once for all of their places.
+  /// Bytes that the request writes elsewhere are not ordered, nor undefined after a fault.
+  /// \errors `invalid_argument` for a request or a field that is not there, or is only read;
+  /// `aliasing` for a part outside the tensor
+  template <class Reply>
+  void writes_only(const reply_in_graph<Reply>& of, std::string_view field,
+                   const std::vector<any_tensor>& parts) {
+    writes_only(of.request, field, parts);
+  }
+  void writes_only(std::uint64_t request, std::string_view field,
+                   const std::vector<any_tensor>& parts);
+
   /// Lets each run name another tensor instead of `t` and of all views within it. \errors
   /// `invalid_argument` for a name that is taken, and for a tensor that no request uses; `aliasing`
   /// for one that a request uses only in part, and for one that overlaps another parameter

@@ -27,7 +27,10 @@ struct graph_info {
   std::int64_t launches = 0;        ///< how often a recorded segment was launched
   std::int64_t variants = 0;    ///< sets of tensors and values with recordings of their own, now
   std::int64_t operations = 0;  ///< kernels and copies in all recordings, now
-  std::string why{};            ///< why nothing is recorded, if that is so
+  /// Memory of the device that the recordings there are now took when they were made: the driver's,
+  /// outside `memory_limit_bytes`. Other work of the device at that moment may count, too.
+  std::int64_t bytes = 0;
+  std::string why{};  ///< why nothing is recorded, if that is so
 
   TROUPE_EXPORT static void describe(description<graph_info>& d);
 };

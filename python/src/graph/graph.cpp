@@ -143,6 +143,7 @@ nb::dict info(py_graph& g, nb::handle device) {
   all["launches"] = how.launches;
   all["variants"] = how.variants;
   all["operations"] = how.operations;
+  all["bytes"] = how.bytes;
   all["why"] = how.why;
   return all;
 }
@@ -164,6 +165,18 @@ void add_parameter(py_graph& g, const std::string& name, nb::handle of,
   if (within.is_none()) return step(g, [&](graph_recorder& r) { r.parameter(name, t); });
   const any_tensor whole = condition_given(within, "parameter: within");
   step(g, [&](graph_recorder& r) { r.parameter(name, t, whole); });
+}
+
+void add_parts(py_graph& g, nb::handle of, const std::string& field,
+               const std::vector<nb::handle>& parts) {
+  if (!nb::isinstance<py_future>(of)) {
+    refuse_given("writes_only: of", "the Future of a recorded request", of);
+  }
+  std::vector<any_tensor> views;
+  for (const nb::handle part : parts)
+    views.push_back(condition_given(part, "writes_only: parts"));
+  const std::uint64_t number = nb::inst_ptr<py_future>(of)->recorded().request;
+  step(g, [&](graph_recorder& r) { r.writes_only(number, field, views); });
 }
 
 void add_bodies(nb::class_<py_graph>& c) {
@@ -213,6 +226,10 @@ void add_graph(nb::module_& m) {
           "a field, another number for that field of a recorded request. A part of a tensor that "
           "the\n"
           "graph uses as a whole, too, is declared with within=whole: each run names another part.")
+      .def("writes_only", &add_parts, nb::arg("of"), nb::arg("field"), nb::arg("parts"),
+           "Says that a recorded request overwrites these parts of its tensor alone, as its "
+           "indices\n"
+           "on the device say. The program's word is not checked.")
       .def_prop_ro("name", &py_graph::name, "The name that it was recorded with.")
       .def_prop_ro(
           "requests", [](py_graph& g) { return g.graph().requests(); },

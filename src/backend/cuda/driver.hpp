@@ -70,6 +70,7 @@ namespace troupe::cuda {
   each(cuEventDestroy) \
   each(cuMemAlloc) \
   each(cuMemFree) \
+  each(cuMemGetInfo) \
   each(cuMemsetD8Async) \
   each(cuPointerGetAttribute) \
   each(cuStreamBeginCapture) \

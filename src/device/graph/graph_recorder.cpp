@@ -109,6 +109,20 @@ class graph_recorder::recording {
     if (within->null()) return invalid(fmt::format("parameter {}: within must not be null", name));
     return made_.add_parameter(name, t, *within);
   }
+  [[nodiscard]] result<void> narrow(std::uint64_t request, std::string_view field,
+                                    const std::vector<any_tensor>& parts) {
+    const auto refuse = [&](std::string_view why) {
+      return invalid(fmt::format("writes_only of request {}: {}", request, why));
+    };
+    if (request >= made_.what.nodes.size() || made_.type_of(made_.what.nodes[request]) == nullptr)
+      return refuse("there is no such request");
+    const auto use = made_.use_of(request, field);
+    if (!use) return refuse(fmt::format("it has no tensor {}", field));
+    if (std::ranges::find(made_.narrowed, *use, &graph::narrowed_use::use) != made_.narrowed.end())
+      return refuse(fmt::format("{} has parts already", field));
+    if (made_.roles[*use] == access::read) return refuse(fmt::format("it only reads {}", field));
+    return narrow(*use, parts);
+  }
   [[nodiscard]] result<void> parameter(std::string_view name, std::uint64_t request,
                                        std::string_view field) {
     return made_.add_value_parameter(name, request, field);
@@ -197,7 +211,25 @@ class graph_recorder::recording {
     return number;
   }
 
-  void use(std::uint64_t number, const any_tensor& t, access role) {
+  [[nodiscard]] result<void> narrow(std::uint64_t use, const std::vector<any_tensor>& parts) {
+    graph::narrowed_use made{.use = use, .parts = {}};
+    const any_tensor whole = made_.roots[made_.what.uses[use]];
+    for (const any_tensor& part : parts) {
+      if (part.null() || !detail::contains(whole, part)) {
+        return error{.code = errc::aliasing,
+                     .message = fmt::format("graph {}: writes_only: a part must lie within {}; it "
+                                            "is {}",
+                                            made_.name, whole.to_string(),
+                                            part.null() ? "null" : part.to_string())};
+      }
+      if (auto good = check_operand("a part", part, access::write); !good) return good;
+      made.parts.push_back(root_of(part));
+    }
+    made_.narrowed.push_back(std::move(made));
+    return {};
+  }
+
+  std::size_t root_of(const any_tensor& t) {
     const auto same = [&](std::size_t i) {
       return made_.roots[i].same_view(t) && made_.roots[i].space() == t.space();
     };
@@ -207,7 +239,10 @@ class graph_recorder::recording {
       made_.roots.push_back(t);
       root = there.insert(there.end(), made_.roots.size() - 1);
     }
-    made_.what.uses.push_back(*root);
+    return *root;
+  }
+  void use(std::uint64_t number, const any_tensor& t, access role) {
+    made_.what.uses.push_back(root_of(t));
     made_.roles.push_back(role);
     ++made_.what.nodes[number].uses;
   }
@@ -230,7 +265,9 @@ class graph_recorder::recording {
         auto request = graph::request_of(*type, child.what, n, roots);
         if (!request) return std::move(request).error();
         child.set_values(number, *request, values);
-        if (auto added = add(*type, request->data()); !added) return std::move(added).error();
+        auto added = add(*type, request->data());
+        if (!added) return std::move(added).error();
+        if (auto good = narrow_as(child, n, *added, roots); !good) return good;
         continue;
       }
       auto good =
@@ -241,6 +278,20 @@ class graph_recorder::recording {
       }
       if (good) good = end();
       if (!good) return good;
+    }
+    return {};
+  }
+
+  // As in the child's request `of`.
+  [[nodiscard]] result<void> narrow_as(const detail::recorded_graph& child, const node& of,
+                                       std::uint64_t number, const std::vector<any_tensor>& roots) {
+    for (const graph::narrowed_use& one : child.narrowed) {
+      if (one.use < of.first_use || one.use >= of.first_use + of.uses) continue;
+      std::vector<any_tensor> parts;
+      for (const std::uint64_t part : one.parts)
+        parts.push_back(roots[part]);
+      const std::uint64_t use = made_.what.nodes[number].first_use + (one.use - of.first_use);
+      if (auto good = narrow(use, parts); !good) return good;
     }
     return {};
   }
@@ -275,7 +326,7 @@ result<request_graph> graph_recorder::recording::finish() {
   std::vector<graph::view_bytes> views;
   std::ranges::transform(made_.roots, std::back_inserter(views), graph::bytes_of);
   std::array<std::uint64_t, 3> places{};
-  for (const access role : graph::roles_of(what, made_.roles, views))
+  for (const access role : graph::roles_of(what, made_.roles, views, made_.narrowed))
     what.roots.push_back({role, places[static_cast<std::size_t>(role)]++});
 
   made_.bytes = graph::encode(what);
@@ -327,6 +378,11 @@ void graph_recorder::next_body() {
 }
 void graph_recorder::end() {
   recording_->take([&] { return recording_->end(); });
+}
+
+void graph_recorder::writes_only(std::uint64_t request, std::string_view field,
+                                 const std::vector<any_tensor>& parts) {
+  recording_->take([&] { return recording_->narrow(request, field, parts); });
 }
 
 void graph_recorder::parameter(std::string_view name, const any_tensor& t) {

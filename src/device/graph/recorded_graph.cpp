@@ -34,9 +34,23 @@ std::string recorded_graph::text_at(std::uint64_t number) const {
   return {};
 }
 
+std::optional<std::uint64_t> recorded_graph::use_of(std::uint64_t number,
+                                                    std::string_view field) const {
+  std::optional<std::uint64_t> found;
+  std::uint64_t use = what.nodes[number].first_use;
+  any_request one = request_at(number);
+  for_each_tensor(one.type(), one.data(), [&](std::string_view tensor, any_tensor& t, access) {
+    if (t.null()) return;
+    if (tensor == field) found = use;
+    ++use;
+  });
+  return found;
+}
+
 std::string recorded_graph::user_of(std::size_t root) const {
-  const auto use =
-      static_cast<std::uint64_t>(std::ranges::find(what.uses, root) - what.uses.begin());
+  auto use = static_cast<std::uint64_t>(std::ranges::find(what.uses, root) - what.uses.begin());
+  for (const graph::narrowed_use& one : narrowed)
+    if (std::ranges::find(one.parts, root) != one.parts.end()) use = one.use;
   const auto n = std::ranges::find_if(what.nodes, [&](const graph::node& one) {
     return use >= one.first_use && use < one.first_use + one.uses;
   });

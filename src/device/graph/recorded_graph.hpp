@@ -1,6 +1,7 @@
 #pragma once
 
 #include "builtin/graph/requests/definition.hpp"
+#include "device/graph/roles.hpp"
 #include "device/graph/sorted_views.hpp"
 
 #include <troupe/device/device.hpp>
@@ -14,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -43,6 +45,7 @@ class recorded_graph {
   graph::definition what;
   std::vector<const request_type*> types;  ///< by `definition::types`
   std::vector<access> roles;               ///< of each of `definition::uses`
+  std::vector<graph::narrowed_use> narrowed;
   std::vector<any_tensor> roots;
   std::vector<parameter> parameters;
   std::vector<value_parameter> value_parameters;
@@ -61,6 +64,9 @@ class recorded_graph {
   /// The first request that uses a root, and the name of its field: `request 4, blas.gemm: b`.
   [[nodiscard]] std::string user_of(std::size_t root) const;
   [[nodiscard]] bool has_parameter(std::string_view parameter_name) const noexcept;
+  /// The use of a field of a request, such as `rows[1]`; none if it has no such tensor.
+  [[nodiscard]] std::optional<std::uint64_t> use_of(std::uint64_t number,
+                                                    std::string_view field) const;
   /// While it is recorded. \errors those of `graph_recorder::parameter`
   [[nodiscard]] result<void> add_parameter(std::string_view parameter_name, const any_tensor& t,
                                            const any_tensor& within);

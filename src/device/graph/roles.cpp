@@ -83,8 +83,12 @@ class overwritten {
 
 class walk {
  public:
-  walk(const definition& d, roles_of_uses uses, std::span<const view_bytes> roots)
-      : d_(d), uses_(uses), roots_(roots), found_(roots.size()) {}
+  walk(const definition& d, roles_of_uses uses, std::span<const view_bytes> roots,
+       narrowed_uses narrowed)
+      : d_(d), uses_(uses), roots_(roots), narrowed_(d.uses.size()), found_(roots.size()) {
+    for (const narrowed_use& one : narrowed)
+      narrowed_[one.use] = &one;
+  }
 
   [[nodiscard]] std::vector<access> roles() && {
     overwritten at_end(roots_.size());
@@ -92,7 +96,7 @@ class walk {
     std::vector<access> all;
     for (std::size_t i = 0; i < roots_.size(); ++i) {
       const bool overwrites = !has_old(roots_[i]) && at_end.has(i, roots_[i]);
-      const bool only_reads = found_[i].reads_old && !found_[i].written;
+      const bool only_reads = (found_[i].reads_old || found_[i].named) && !found_[i].written;
       all.push_back(overwrites ? access::write : only_reads ? access::read : access::update);
     }
     return all;
@@ -102,6 +106,7 @@ class walk {
   struct finding {
     bool reads_old = false;
     bool written = false;
+    bool named = false;  ///< by a narrowed use
   };
 
   void body(std::uint64_t number, overwritten& now) {
@@ -126,14 +131,25 @@ class walk {
   // A request reads before it writes.
   void request(const node& n, overwritten& now) {
     for (std::uint64_t i = n.first_use; i < n.first_use + n.uses; ++i) {
-      if (uses_[i] != access::write) read(d_.uses[i], now);
+      if (uses_[i] != access::write && narrowed_[i] == nullptr) read(d_.uses[i], now);
     }
     for (std::uint64_t i = n.first_use; i < n.first_use + n.uses; ++i) {
       if (uses_[i] == access::read) continue;
       const std::uint64_t root = d_.uses[i];
-      found_[root].written = true;
-      if (uses_[i] == access::write) now.add(root, roots_[root]);
+      if (narrowed_[i] != nullptr) {
+        found_[root].named = true;
+        for (const std::uint64_t part : narrowed_[i]->parts)
+          overwrite(part, now);
+      } else if (uses_[i] == access::write) {
+        overwrite(root, now);
+      } else {
+        found_[root].written = true;
+      }
     }
+  }
+  void overwrite(std::uint64_t root, overwritten& now) {
+    found_[root].written = true;
+    now.add(root, roots_[root]);
   }
   void read(std::uint64_t root, const overwritten& now) {
     if (now.has(root, roots_[root])) return;
@@ -151,6 +167,7 @@ class walk {
   const definition& d_;
   roles_of_uses uses_;
   std::span<const view_bytes> roots_;
+  std::vector<const narrowed_use*> narrowed_;  // by use
   std::vector<finding> found_;
   std::map<std::uint64_t, ranges> old_;  // bytes that are read before they are overwritten
 };
@@ -168,14 +185,17 @@ view_bytes bytes_of(const any_tensor& t) noexcept {
 }
 
 std::vector<access> roles_of(const definition& d, roles_of_uses uses,
-                             std::span<const view_bytes> roots) {
-  return walk(d, uses, roots).roles();
+                             std::span<const view_bytes> roots, narrowed_uses narrowed) {
+  return walk(d, uses, roots, narrowed).roles();
 }
 
 std::optional<std::size_t> first_too_weak(const definition& d, roles_of_uses uses,
                                           std::span<const access> recorded,
-                                          std::span<const access> found) {
+                                          std::span<const access> found, narrowed_uses narrowed) {
   std::vector<bool> written(recorded.size());
+  for (const narrowed_use& one : narrowed)
+    for (const std::uint64_t part : one.parts)
+      written[part] = true;
   for (const node& n : d.nodes) {
     for (std::uint64_t i = n.first_use; i < n.first_use + n.uses; ++i) {
       if (uses[i] != access::read) written[d.uses[i]] = true;

@@ -18,6 +18,12 @@ struct view_interval {
   return {t.address() + reach.begin, t.address() + reach.end};
 }
 
+[[nodiscard]] inline bool contains(const any_tensor& whole, const any_tensor& part) noexcept {
+  const view_interval outer = interval_of(whole);
+  const view_interval inner = interval_of(part);
+  return whole.space() == part.space() && outer.begin <= inner.begin && inner.end <= outer.end;
+}
+
 /// Views by their beginnings.
 class sorted_views {
  public:

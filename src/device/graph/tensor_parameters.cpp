@@ -15,12 +15,6 @@ namespace {
 
 using parameter = recorded_graph::parameter;
 
-bool contains(const any_tensor& whole, const any_tensor& part) noexcept {
-  const view_interval outer = interval_of(whole);
-  const view_interval inner = interval_of(part);
-  return whole.space() == part.space() && outer.begin <= inner.begin && inner.end <= outer.end;
-}
-
 /// A kernel may count on so much; more helps none.
 std::uint64_t alignment_of(const any_tensor& t) noexcept {
   constexpr std::uint64_t most = 256;
@@ -280,12 +274,12 @@ result<void> recorded_graph::keeps_roles(const std::vector<any_tensor>& all,
   std::vector<graph::view_bytes> views;
   views.reserve(all.size());
   std::ranges::transform(all, std::back_inserter(views), graph::bytes_of);
-  const std::vector<access> found = graph::roles_of(what, roles, views);
+  const std::vector<access> found = graph::roles_of(what, roles, views, narrowed);
   std::vector<access> recorded;
   recorded.reserve(all.size());
   for (const graph::root& r : what.roots)
     recorded.push_back(r.role);
-  const auto weak = graph::first_too_weak(what, roles, recorded, found);
+  const auto weak = graph::first_too_weak(what, roles, recorded, found, narrowed);
   if (!weak) return {};
   return error{.code = errc::aliasing,
                .message = fmt::format("parameter {}: there, the graph reads what {} ({}) held "

@@ -166,8 +166,7 @@ result<void> bound_graph::check(const graph::run& r) const {
 
 // Requests are checked only when their views or values differ from those that they hold.
 result<void> bound_graph::bind(std::vector<any_tensor> roots, const std::vector<scalar>& values) {
-  if (std::ranges::equal(roots, roots_, is_same_operand) && values == values_ && is_bound_)
-    return {};
+  if (is_bound_ && recordings_.are_same(roots, roots_) && values == values_) return {};
   is_bound_ = false;
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     const node& n = definition_.nodes[i];

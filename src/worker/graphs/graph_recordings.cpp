@@ -1,5 +1,7 @@
 #include "worker/graphs/graph_recordings.hpp"
 
+#include <troupe/plugin/measured_recording.hpp>
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -37,11 +39,17 @@ bool is_same_operand(const any_tensor& a, const any_tensor& b) noexcept {
   return a.type() == b.type() && a.space() == b.space() && a.same_view(b);
 }
 
-bool graph_recordings::variant::is_of(std::span<const any_tensor> its_roots,
-                                      std::span<const scalar> its_values,
-                                      const std::byte* its_results) const noexcept {
-  return results == its_results && std::ranges::equal(values, its_values) &&
-         std::ranges::equal(roots, its_roots, is_same_operand);
+bool graph_recordings::is_of(const variant& v, std::span<const any_tensor> roots,
+                             std::span<const scalar> values,
+                             const std::byte* results) const noexcept {
+  return v.results == results && std::ranges::equal(v.values, values) && are_same(v.roots, roots);
+}
+
+bool graph_recordings::are_same(std::span<const any_tensor> a,
+                                std::span<const any_tensor> b) const noexcept {
+  return a.size() == b.size() && std::ranges::all_of(used_, [&](std::uint64_t root) {
+           return is_same_operand(a[root], b[root]);
+         });
 }
 
 bool graph_recordings::variant::is_running() const {
@@ -51,7 +59,9 @@ bool graph_recordings::variant::is_running() const {
 
 graph_recordings::graph_recordings(const graph::definition& d,
                                    std::vector<const operation*> operations)
-    : definition_(d), bodies_(d.bodies.size()) {
+    : definition_(d), used_(d.uses), bodies_(d.bodies.size()) {
+  std::ranges::sort(used_);
+  used_.erase(std::ranges::unique(used_).begin(), used_.end());
   why_not_.reserve(operations.size());
   for (const operation* const op : operations)
     why_not_.push_back(why_never(op));
@@ -102,7 +112,7 @@ bool graph_recordings::begin(std::span<const any_tensor> roots, std::span<const 
     forget();
     return false;
   }
-  if (current_ == nullptr || !current_->is_of(roots, values, results)) {
+  if (current_ == nullptr || !is_of(*current_, roots, values, results)) {
     current_ = find(roots, values, results);
     if (current_ == nullptr) return false;
   }
@@ -114,7 +124,7 @@ graph_recordings::variant* graph_recordings::find(std::span<const any_tensor> ro
                                                   std::span<const scalar> values,
                                                   const std::byte* results) {
   for (const auto& one : variants_)
-    if (one->is_of(roots, values, results)) return one.get();
+    if (is_of(*one, roots, values, results)) return one.get();
   if (runs_ - window_ > window_runs) {
     window_ = runs_;
     misses_ = 0;
@@ -265,9 +275,18 @@ graph::graph_info graph_recordings::info() const {
                         .launches = static_cast<std::int64_t>(launches_),
                         .variants = static_cast<std::int64_t>(variants_.size()),
                         .why = gave_up_};
-  for (const auto& v : variants_)
-    for (const recording& r : v->recordings)
-      if (r.work) all.operations += static_cast<std::int64_t>(r.work->size());
+  const auto count = [&](const recorded_work& work) {
+    const auto* const measured = dynamic_cast<const measured_recording*>(&work);
+    if (measured != nullptr) all.bytes += static_cast<std::int64_t>(measured->bytes());
+  };
+  for (const auto& v : variants_) {
+    for (const recording& r : v->recordings) {
+      if (r.old) count(*r.old);
+      if (!r.work) continue;
+      count(*r.work);
+      all.operations += static_cast<std::int64_t>(r.work->size());
+    }
+  }
   for (std::size_t b = 0; b < bodies_.size(); ++b) {
     for (const segment& s : bodies_[b]) {
       const auto nodes = nodes_of(b, s);

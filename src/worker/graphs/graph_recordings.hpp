@@ -41,6 +41,9 @@ class graph_requests {
 /// A recording holds addresses and values, so each set of them is a variant with recordings of its
 /// own. The address of the results is one of them: a graph that is sent again has the same.
 ///
+/// A view that no request uses, because it tells only which part of a tensor they write, may be
+/// another one at each run.
+///
 /// Recording decides how soon an answer comes, never which: if it fails, the segment is called.
 ///
 /// Used by the thread that owns the lane.
@@ -79,6 +82,9 @@ class graph_recordings {
   /// Memory was unmapped: recordings may hold it.
   void forget();
   [[nodiscard]] graph::graph_info info() const;
+  /// True if requests of the graph have the same operands and values with these.
+  [[nodiscard]] bool are_same(std::span<const any_tensor> a,
+                              std::span<const any_tensor> b) const noexcept;
 
  private:
   struct kept_reply {
@@ -97,12 +103,11 @@ class graph_recordings {
     std::vector<recording> recordings;  ///< by segment
     std::uint64_t used = 0;             ///< in this run
 
-    [[nodiscard]] bool is_of(std::span<const any_tensor> its_roots,
-                             std::span<const scalar> its_values,
-                             const std::byte* its_results) const noexcept;
     [[nodiscard]] bool is_running() const;
   };
 
+  [[nodiscard]] bool is_of(const variant& v, std::span<const any_tensor> roots,
+                           std::span<const scalar> values, const std::byte* results) const noexcept;
   void split();
   void give_up(std::string why);
   [[nodiscard]] variant* find(std::span<const any_tensor> roots, std::span<const scalar> values,
@@ -121,6 +126,7 @@ class graph_recordings {
                                     accelerator_lane& twin);
 
   const graph::definition& definition_;
+  std::vector<std::uint64_t> used_;   // roots
   std::vector<std::string> why_not_;  // by node: why it is never recorded; empty if it may be
   std::vector<std::vector<segment>> bodies_;
   std::size_t segments_ = 0;  // recorded ones

@@ -188,6 +188,71 @@ TEST_F(GraphParts, AreRefusedWhereTheGraphWouldReadWhatItOverwrites) {
   EXPECT_EQ(gpu_.statistics().failed, 0U);
 }
 
+// Indices on the device say which rows are written; the program knows them.
+TEST_F(GraphParts, MayBeAllThatARequestWritesByItsIndices) {
+  const any_tensor indices = make({0, 1});
+  auto flag = gpu_.host_tensor<std::uint32_t>({1}).value();
+  flag[0] = 1;
+  const request_graph g = recorded([&](graph_recorder& rec) {
+                            const auto one =
+                                rec.add(put{.x = token_, .indices = indices, .table = cache_});
+                            rec.add(fault::spin_until{.flag = flag});
+                            rec.add(scale{.x = cache_, .y = out_});
+                            rec.writes_only(one, "table", {rows(0)});
+                            rec.parameter("rows", rows(0), cache_);
+                          }).value();
+  numbers expected(size, 7);
+  for (const std::int64_t first : {6, 2, 0, 4}) {
+    set(indices, {first, first + 1});
+    set(token_, {first, 50});
+    flag[0] = 0;
+    auto done = gpu_.run(g, {{"rows", rows(first)}});
+    // It waits before or at the flag. It reads nothing that it writes, so it runs again.
+    ASSERT_EQ(::kill(gpu_.worker_pid().value(), SIGKILL), 0);
+    std::atomic_ref(flag[0]).store(1);
+    ASSERT_EQ(text(done.get_result()), "done");
+    expected[static_cast<std::size_t>(first)] = first;
+    expected[static_cast<std::size_t>(first) + 1] = 50;
+    ASSERT_EQ(content(cache_), expected);
+    ASSERT_EQ(content(out_), expected);
+  }
+  // Within another graph, at other rows.
+  const request_graph outer =
+      recorded([&](graph_recorder& rec) { rec.add(g, {{"rows", rows(4)}}); }).value();
+  EXPECT_EQ(refusal(outer, {}), "done");
+  EXPECT_TRUE(gpu_.tainted_by(cache_).empty());
+}
+
+TEST_F(GraphParts, AreTheOnlyRowsThatAFaultLeavesUndefined) {
+  const any_tensor indices = make({2, 3});
+  const request_graph g = recorded([&](graph_recorder& rec) {
+                            const auto one =
+                                rec.add(put{.x = token_, .indices = indices, .table = cache_});
+                            rec.add(fault::inject{.what = fault::kind::exception});
+                            rec.writes_only(one, "table", {rows(2)});
+                          }).value();
+  EXPECT_TRUE(has(refusal(g, {}), "handler_failed"));
+  EXPECT_FALSE(gpu_.tainted_by(rows(2)).empty());
+  EXPECT_TRUE(gpu_.tainted_by(rows(0)).empty());
+  EXPECT_TRUE(gpu_.tainted_by(rows(4, 4)).empty());
+  const auto refused_parts = [&](std::uint64_t request, std::string_view field,
+                                 const std::vector<any_tensor>& parts) {
+    return refused([&](graph_recorder& rec) {
+             rec.add(put{.x = token_, .indices = indices, .table = out_});
+             rec.writes_only(request, field, parts);
+           })
+        .to_string();
+  };
+  const auto expect = [](const std::string& got, std::string_view why) {
+    EXPECT_TRUE(has(got, why)) << got;
+  };
+  expect(refused_parts(1, "table", {}), "writes_only of request 1: there is no such request");
+  expect(refused_parts(0, "y", {}), "it has no tensor y");
+  expect(refused_parts(0, "x", {token_}), "it only reads x");
+  expect(refused_parts(0, "table", {token_}), "a part must lie within <i64>[8]; it is <i64>[2]");
+  expect(refused_parts(0, "table", {any_tensor()}), "a part must lie within <i64>[8]; it is null");
+}
+
 /// A list of requests on views of one tensor, of which some are parameters.
 class random_list {
  public:

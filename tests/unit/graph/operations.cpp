@@ -29,6 +29,13 @@ result<void> run_scale(const scale& r, lane_context& lane) {
   return {};
 }
 
+result<void> run_put(const put& r, lane_context& lane) {
+  if (auto done = catch_up(lane); !done) return done;
+  for (std::int64_t i = 0; i < r.x.extent(0); ++i)
+    at(r.table, at(r.indices, i)) = at(r.x, i);
+  return {};
+}
+
 }  // namespace
 
 void add::describe(description<add>& d) {
@@ -47,7 +54,17 @@ void scale::describe(description<scale>& d) {
   d.same_type({&scale::x, &scale::y}, {dtype::i64});
 }
 
+void put::describe(description<put>& d) {
+  const extent n = d.size("n");
+  d.about("Overwrites elements: table[indices[i]] = x[i].");
+  d.reads("x", &put::x, {n}, "numbers");
+  d.reads("indices", &put::indices, {n}, "their places");
+  d.updates("table", &put::table, {d.size("size")}, "numbers of which some are overwritten");
+  d.same_type({&put::x, &put::indices, &put::table}, {dtype::i64});
+}
+
 void add_operations(operation_table& operations) {
+  operations.add(&run_put, effort::by_size);
   operations.add(&run_add, effort::by_size);
   operations.add(&run_scale, effort::by_size);
 }

@@ -31,6 +31,18 @@ struct scale {
   static void describe(description<scale>& d);
 };
 
+/// Overwrites elements of table: table[indices[i]] = x[i].
+struct put {
+  static constexpr std::string_view name = "graphs.put";
+  using reply = void;
+
+  any_tensor x{};
+  any_tensor indices{};
+  any_tensor table{};
+
+  static void describe(description<put>& d);
+};
+
 void add_operations(operation_table& operations);
 
 }  // namespace troupe::test

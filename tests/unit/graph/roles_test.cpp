@@ -23,6 +23,9 @@ struct sample {
   std::vector<access> uses;
   std::vector<view_bytes> views;
   std::vector<std::vector<std::size_t>> bytes;
+  std::vector<narrowed_use> narrowed;
+
+  [[nodiscard]] std::vector<access> roles() const { return roles_of(what, uses, views, narrowed); }
 };
 
 class drawing {
@@ -68,6 +71,22 @@ class drawing {
       bytes.push_back(v.buffer * buffer_bytes + b);
   }
 
+  /// The request writes one or two parts alone, which are other views.
+  void narrow(std::size_t use) {
+    const view_bytes whole = made_.views[made_.what.uses[use]];
+    narrowed_use one{.use = use, .parts = {}};
+    for (std::size_t k = 1 + below(2); k > 0; --k) {
+      const std::uint64_t length = 1 + below(whole.end - whole.begin);
+      const std::uint64_t begin = whole.begin + below(whole.end - whole.begin - length + 1);
+      one.parts.push_back(made_.views.size());
+      made_.views.push_back({.buffer = whole.buffer, .begin = begin, .end = begin + length});
+      auto& bytes = made_.bytes.emplace_back();
+      for (std::uint64_t b = begin; b < begin + length; ++b)
+        bytes.push_back(whole.buffer * buffer_bytes + b);
+    }
+    made_.narrowed.push_back(std::move(one));
+  }
+
   void fill(std::size_t body, std::size_t count, int depth) {
     for (std::size_t i = 0; i < count && made_.what.nodes.size() < 12; ++i) {
       const std::size_t number = made_.what.nodes.size();
@@ -77,6 +96,9 @@ class drawing {
       for (std::size_t u = 0; u < uses; ++u) {
         made_.what.uses.push_back(below(made_.views.size()));
         made_.uses.push_back(is_condition ? access::read : static_cast<access>(below(3)));
+        if (!whole_ && !is_condition && made_.uses.back() != access::read && below(4) == 0) {
+          narrow(made_.uses.size() - 1);
+        }
       }
       n.uses = uses;
       if (is_condition) n.kind = static_cast<node_kind>(1 + below(3));
@@ -153,17 +175,24 @@ class machine {
     };
     const auto each = [&](auto&& use) {
       for (std::uint64_t i = n.first_use; i < n.first_use + n.uses; ++i)
-        use(s_.uses[i], s_.bytes[s_.what.uses[i]]);
+        use(i, s_.uses[i], s_.bytes[s_.what.uses[i]]);
     };
-    each([&](access role, const auto& bytes) {
-      if (role == access::write) return;
+    each([&](std::uint64_t i, access role, const auto& bytes) {
+      if (role == access::write || parts_of(i) != nullptr) return;
       for (const std::size_t b : bytes)
         mix(now_[b]);
     });
     const bool is_last = left_-- == 0;
     if (is_last) hash = noise_;
-    each([&](access role, const auto& bytes) {
+    each([&](std::uint64_t use, access role, const auto& bytes) {
       if (role == access::read) return;
+      if (const narrowed_use* const narrowed = parts_of(use)) {
+        for (const std::uint64_t part : narrowed->parts) {
+          for (const std::size_t b : s_.bytes[part])
+            now_[b] = static_cast<std::uint8_t>(hash >> (40 + b % 8));
+        }
+        return;
+      }
       // An update may leave some alone.
       for (std::size_t i = role == access::update ? hash % 2 : 0; i < bytes.size(); ++i) {
         mix(i);
@@ -171,6 +200,11 @@ class machine {
       }
     });
     return !is_last;
+  }
+
+  [[nodiscard]] const narrowed_use* parts_of(std::uint64_t use) const {
+    const auto found = std::ranges::find(s_.narrowed, use, &narrowed_use::use);
+    return found == s_.narrowed.end() ? nullptr : &*found;
   }
 
   const sample& s_;
@@ -249,7 +283,7 @@ TEST(GraphRoles, HoldForRandomGraphsOnAMachineOfBytes) {
   std::size_t can_repeat = 0;
   for (std::uint64_t seed = 0; seed < graphs(); ++seed) {
     const sample s = drawing(seed, false).draw();
-    const std::vector<access> roles = roles_of(s.what, s.uses, s.views);
+    const std::vector<access> roles = s.roles();
     std::mt19937_64 random(seed);
     ASSERT_EQ(broken(s, roles, random), "") << "seed " << seed;
     if (repeatable(roles)) ++can_repeat;
@@ -278,11 +312,11 @@ TEST(GraphRoles, HoldAtOtherPlacesUnlessTheyAreTooWeakThere) {
   std::size_t repeat = 0;
   for (std::uint64_t seed = 0; seed < graphs(); ++seed) {
     sample s = drawing(seed, seed % 2 != 0).draw();
-    const std::vector<access> recorded = roles_of(s.what, s.uses, s.views);
+    const std::vector<access> recorded = s.roles();
     std::mt19937_64 random(seed);
     move_some(s, random);
-    const std::vector<access> found = roles_of(s.what, s.uses, s.views);
-    if (first_too_weak(s.what, s.uses, recorded, found)) continue;
+    const std::vector<access> found = s.roles();
+    if (first_too_weak(s.what, s.uses, recorded, found, s.narrowed)) continue;
     ASSERT_EQ(broken(s, recorded, random), "") << "seed " << seed;
     ++hold;
     if (repeatable(recorded) && s.views.size() > 1) ++repeat;
@@ -297,14 +331,14 @@ TEST(GraphRoles, WhatIsOverwrittenFirstMayLieInWhatIsRead) {
   s.what.bodies = {{0, 1}};
   s.what.uses = {0, 1};
   s.views = {{.buffer = 0, .begin = 4, .end = 6}, {.buffer = 0, .begin = 0, .end = 8}};
-  const std::vector roles = roles_of(s.what, s.uses, s.views);
+  const std::vector roles = s.roles();
   EXPECT_EQ(roles, (std::vector{access::write, access::read}));
   // Other rows of the cache.
   s.views[0] = {.buffer = 0, .begin = 0, .end = 2};
-  EXPECT_EQ(roles_of(s.what, s.uses, s.views), roles);
+  EXPECT_EQ(s.roles(), roles);
   // Read before.
   s.what.bodies = {{1, 0}};
-  const std::vector late = roles_of(s.what, s.uses, s.views);
+  const std::vector late = s.roles();
   EXPECT_EQ(late, (std::vector{access::update, access::read}));
   EXPECT_EQ(first_too_weak(s.what, s.uses, roles, late), 0U);
   EXPECT_EQ(first_too_weak(s.what, s.uses, late, roles), std::nullopt);
@@ -315,7 +349,7 @@ TEST(GraphRoles, WhatIsOverwrittenFirstMayLieInWhatIsRead) {
 TEST(GraphRoles, AreExactWhereViewsDoNotOverlapInPart) {
   for (std::uint64_t seed = 0; seed < graphs() / 10; ++seed) {
     const sample s = drawing(seed, true).draw();
-    const std::vector<access> roles = roles_of(s.what, s.uses, s.views);
+    const std::vector<access> roles = s.roles();
     for (std::size_t r = 0; r < roles.size(); ++r) {
       std::optional<access> expected;
       for (const node& n : s.what.nodes) {
@@ -333,7 +367,7 @@ TEST(GraphRoles, AreExactWhereViewsDoNotOverlapInPart) {
   }
 }
 
-access role_of(const sample& s) { return roles_of(s.what, s.uses, s.views).front(); }
+access role_of(const sample& s) { return s.roles().front(); }
 
 TEST(GraphRoles, ScratchMemoryIsWritten) {
   sample s = two_requests(access::write, access::read);

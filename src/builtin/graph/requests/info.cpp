@@ -17,6 +17,7 @@ void graph_info::describe(description<graph_info>& d) {
   d.value("launches", &graph_info::launches, "how often a recorded segment was launched");
   d.value("variants", &graph_info::variants, "sets of tensors and values with own recordings");
   d.value("operations", &graph_info::operations, "kernels and copies in all recordings");
+  d.value("bytes", &graph_info::bytes, "memory of the device that the recordings took");
   d.value("why", &graph_info::why, "why nothing is recorded");
 }
 

@@ -44,7 +44,9 @@ template <class Case>
   auto service = TRY(plan_service::of_current_context());
   thread_local plan_words key;
   what.write(key);
-  return service->find(key, where.blobs(), [&] { return what.graphs(); });
+  auto plan = TRY(service->find(key, where.blobs(), [&] { return what.graphs(); }));
+  where.retain(plan);
+  return plan;
 }
 
 }  // namespace troupe::cuda

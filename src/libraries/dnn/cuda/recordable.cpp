@@ -1,3 +1,6 @@
+#include "libraries/dnn/cuda/attention/attention_case.hpp"
+
+#include <troupe/dnn/attention.hpp>
 #include <troupe/dnn/batch_norm.hpp>
 #include <troupe/dnn/kv_append.hpp>
 #include <troupe/dnn/lrn.hpp>
@@ -9,10 +12,20 @@
 namespace troupe::cuda {
 namespace {
 
-// Kernels of our own. Plans of cuDNN may be dropped while a recording needs them; recurrent layers
-// record by themselves.
+// Behind a plan of cuDNN, rows that attend to nothing are stored by a kernel that may begin early,
+// which was not tried in a recording.
+template <class R>
+bool leaves_no_row_out(const void* request) {
+  const attention_case what(*static_cast<const R*>(request));
+  return what.by_tiles() || !what.may_be_masked_out();
+}
+
+// Kernels of our own, and plans of attention: those of cuDNN were captured and launched with the
+// results of calls. Recurrent layers record by themselves.
 const plugin_recordings recordings([](recordable_operations& can) {
   using namespace dnn;
+  can.be<attention_forward>(&leaves_no_row_out<attention_forward>);
+  can.be<attention_backward>(&leaves_no_row_out<attention_backward>);
   can.be<kv_append, lrn_forward, lrn_backward, resample_forward, resample_backward, sample_rows>();
   can.be<max_pool_forward, max_pool_backward, average_pool_forward, average_pool_backward,
          adaptive_max_pool_forward, adaptive_max_pool_backward, adaptive_average_pool_forward,

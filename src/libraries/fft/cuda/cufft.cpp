@@ -47,7 +47,7 @@ fft::plan_key key_of(const fft::transform& t, const advanced_layout& as) noexcep
   return key;
 }
 
-using plan_cache = fft::plan_cache<cufft_plan>;
+using plan_cache = fft::plan_cache<std::shared_ptr<const cufft_plan>>;
 constexpr char handles_key = 0;
 
 plan_cache& plans_of(lane& where) {
@@ -115,9 +115,16 @@ result<const cufft_plan*> plan_for(lane& where, const fft::transform& t,
                                    const advanced_layout& as) {
   plan_cache& plans = plans_of(where);
   const fft::plan_key key = key_of(t, as);
-  if (const cufft_plan* kept = plans.find(key)) return kept;
-  auto made = TRY(cufft_plan::make(t, as, where.stream()));
-  return &plans.add(key, std::move(made), fft::plan_bytes(t));
+  std::shared_ptr<const cufft_plan> plan;
+  if (const auto* const kept = plans.find(key)) {
+    plan = *kept;
+  } else {
+    auto made = TRY(cufft_plan::make(t, as, where.stream()));
+    plan = std::make_shared<const cufft_plan>(std::move(made));
+    plans.add(key, plan, fft::plan_bytes(t));
+  }
+  where.retain(plan);
+  return plan.get();
 }
 
 }  // namespace troupe::cuda

@@ -338,6 +338,26 @@ TEST_F(GraphRecordings, ChangesNoRecordingThatRuns) {
     EXPECT_EQ(others[i][0], (i == 9 ? 2 : 1) * (stands + 1));
 }
 
+// Such a view says which part of a tensor a request writes: its place is in no recording.
+TEST_F(GraphRecordings, IsLaunchedWhereverAViewLiesThatNoRequestUses) {
+  make(affine{.x = at(0), .value = 1}, affine{.x = at(1), .value = 2});
+  std::int64_t elsewhere[100];
+  for (std::int64_t& one : elsewhere) {
+    graph::run r;
+    for (std::int64_t& number : numbers_)
+      r.updates.push_back(view(&number == &numbers_.back() ? &one : &number));
+    r.results = any_tensor::unowned(reinterpret_cast<std::byte*>(rows_.data()), dtype::u8,
+                                    shape{static_cast<std::int64_t>(rows_.size()), 512}, {},
+                                    memory_space::host);
+    std::byte failure[512];
+    ASSERT_TRUE(graph_->run(r, *lane_, failure, part_));
+    ASSERT_TRUE(lane_->finish());
+  }
+  EXPECT_EQ(numbers_[1], 200);
+  EXPECT_EQ(graph_->info().recordings, 1);
+  EXPECT_EQ(graph_->info().launches, 99);
+}
+
 TEST_F(GraphRecordings, GivesUpWhenTensorsChangeAtEveryRun) {
   make(affine{.x = at(0), .value = 1}, affine{.x = at(0), .factor = 2});
   std::deque<std::vector<std::int64_t>> others(80, std::vector<std::int64_t>(4));

@@ -168,11 +168,20 @@ result<std::unique_ptr<recorded_work>> stream_recorder::end(std::unique_ptr<reco
   return std::unique_ptr<recorded_work>(std::move(made));
 }
 
+std::size_t stream_recorder::free_bytes() const noexcept {
+  std::size_t free = 0;
+  std::size_t all = 0;
+  return driver_.cuMemGetInfo(&free, &all) == CUDA_SUCCESS ? free : 0;
+}
+
 result<std::unique_ptr<executable_graph>> stream_recorder::instantiate(CUgraph from) const {
   std::unique_ptr<executable_graph> made(new executable_graph(driver_));
   TRY(cuda::check(driver_.cuCtxGetCurrent(&made->context_), "cuCtxGetCurrent"));
+  const std::size_t before = free_bytes();
   TRY(cuda::check(driver_.cuGraphInstantiateWithFlags(&made->graph_, from, 0),
                   "cuGraphInstantiateWithFlags"));
+  const std::size_t after = free_bytes();
+  made->bytes_ = after < before ? before - after : 0;
   TRY(cuda::check(driver_.cuEventCreate(&made->launched_, CU_EVENT_DISABLE_TIMING),
                   "cuEventCreate"));
   return made;

@@ -2,7 +2,7 @@
 
 #include "backend/cuda/driver.hpp"
 
-#include <troupe/plugin/recorded_work.hpp>
+#include <troupe/plugin/measured_recording.hpp>
 
 #include <cstddef>
 #include <memory>
@@ -12,7 +12,7 @@
 namespace troupe::cuda {
 
 /// A CUDA graph that can be launched. Its kernels hold addresses, so it keeps what they need.
-class executable_graph final : public recorded_work {
+class executable_graph final : public measured_recording {
  public:
   using kept_objects = std::vector<std::shared_ptr<const void>>;
 
@@ -22,6 +22,7 @@ class executable_graph final : public recorded_work {
 
   [[nodiscard]] bool is_running() override;
   [[nodiscard]] std::size_t size() const noexcept override { return nodes_; }
+  [[nodiscard]] std::size_t bytes() const noexcept override { return bytes_; }
   [[nodiscard]] result<void> launch(CUstream on, std::byte* reply);
 
  private:
@@ -33,6 +34,7 @@ class executable_graph final : public recorded_work {
   CUgraphExec graph_ = nullptr;
   CUevent launched_ = nullptr;  // recorded behind each launch
   std::size_t nodes_ = 0;
+  std::size_t bytes_ = 0;  // by which less was free once it was made
   kept_objects kept_;
   CUdeviceptr failure_ = 0;  // a reply slot, if its kernels may find that a request fails
 };
@@ -61,6 +63,7 @@ class stream_recorder {
 
  private:
   void forget_failure() noexcept;
+  [[nodiscard]] std::size_t free_bytes() const noexcept;
   [[nodiscard]] result<void> check(CUgraphNode node) const;
   [[nodiscard]] result<void> check_copy(CUgraphNode node) const;
   [[nodiscard]] result<std::unique_ptr<executable_graph>> instantiate(CUgraph from) const;
