@@ -93,8 +93,8 @@ class generator {
                                                   .right = 0,
                                                   .lengths_q = one_,
                                                   .lengths_kv = number(2)},
-                                         .pages = {.k = table_, .v = table_},
-                                         .all_attend = true});
+                                         .all_attend = true,
+                                         .pages = {.k = table_, .v = table_}});
       add(gemm{.a = joined_, .b = l.joined, .c = x_, .beta = 1});
       add(ew::rms_norm{.x = x_, .y = normed_});
       add(gemm{.a = normed_, .b = l.up, .c = inner_});
@@ -182,8 +182,8 @@ class generator {
   std::mt19937 random_{2026};
   any_tensor embedding_, output_, cosines_, sines_, table_, one_;
   std::vector<layer> layers_;
-  troupe::tensor<std::int32_t> given_ = gpu_.host_tensor<std::int32_t>({3}).value();
-  troupe::tensor<float> answer_ = gpu_.host_tensor<float>({1, vocabulary}).value();
+  troupe::host_tensor<std::int32_t> given_ = gpu_.host_tensor<std::int32_t>({3}).value();
+  troupe::host_tensor<float> answer_ = gpu_.host_tensor<float>({1, vocabulary}).value();
   any_tensor numbers_ = gpu_.tensor<std::int32_t>({3}).value();
   any_tensor x_ = made({1, width}), normed_ = made({1, width}), joined_ = made({1, width});
   any_tensor qkv_ = made({1, 3 * width}), inner_ = made({1, 2 * width});

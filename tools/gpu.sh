@@ -13,6 +13,7 @@ gpu_results=$(realpath -m "${OUT:-$root/build/gpu-results}")
 # The parts of gpu-test and the programs that each needs; "conformance" stands for those of all libraries.
 declare -A gpu_parts=(
   [conformance]=conformance
+  [recorded]=conformance
   [device]='device_test device_freeze_test plugin_test example_plugin rng_stream_test gpu_mapping worked_example_test digits'
   [python]=''
   [faults]='gpu_faults plugin_test'

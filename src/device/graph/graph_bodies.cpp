@@ -1,4 +1,4 @@
-// Conditions whose bodies are functions.
+// The begin of a recording, and conditions whose bodies are functions.
 #include <troupe/device/graph_recorder.hpp>
 
 namespace troupe {
@@ -28,5 +28,7 @@ void graph_recorder::choose(const any_tensor& index, const std::vector<body>& bo
   }
   end();
 }
+
+graph_recorder device::record(std::string_view name) const { return graph_recorder(*this, name); }
 
 }  // namespace troupe

@@ -1,6 +1,5 @@
 #include "device/endpoint.hpp"
 #include "device/graph/recorded_graph.hpp"
-#include "device/graph/roles.hpp"
 #include "device/mailbox/operands.hpp"
 #include "request/description/text.hpp"
 
@@ -111,16 +110,8 @@ class graph_recorder::recording {
   }
   [[nodiscard]] result<void> narrow(std::uint64_t request, std::string_view field,
                                     const std::vector<any_tensor>& parts) {
-    const auto refuse = [&](std::string_view why) {
-      return invalid(fmt::format("writes_only of request {}: {}", request, why));
-    };
-    if (request >= made_.what.nodes.size() || made_.type_of(made_.what.nodes[request]) == nullptr)
-      return refuse("there is no such request");
-    const auto use = made_.use_of(request, field);
-    if (!use) return refuse(fmt::format("it has no tensor {}", field));
-    if (std::ranges::find(made_.narrowed, *use, &graph::narrowed_use::use) != made_.narrowed.end())
-      return refuse(fmt::format("{} has parts already", field));
-    if (made_.roles[*use] == access::read) return refuse(fmt::format("it only reads {}", field));
+    auto use = made_.use_to_narrow(request, field);
+    if (!use) return std::move(use).error();
     return narrow(*use, parts);
   }
   [[nodiscard]] result<void> parameter(std::string_view name, std::uint64_t request,
@@ -405,7 +396,5 @@ const error* graph_recorder::failure() const noexcept {
 }
 
 result<request_graph> graph_recorder::finish() && { return recording_->finish(); }
-
-graph_recorder device::record(std::string_view name) const { return graph_recorder(*this, name); }
 
 }  // namespace troupe

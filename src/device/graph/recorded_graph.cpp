@@ -47,6 +47,25 @@ std::optional<std::uint64_t> recorded_graph::use_of(std::uint64_t number,
   return found;
 }
 
+result<std::uint64_t> recorded_graph::use_to_narrow(std::uint64_t number,
+                                                    std::string_view field) const {
+  const auto refuse = [&](std::string_view why) {
+    return error{
+        .code = errc::invalid_argument,
+        .message = fmt::format("graph {}: writes_only of request {}: {}", name, number, why)};
+  };
+  if (number >= what.nodes.size() || type_of(what.nodes[number]) == nullptr) {
+    return refuse("there is no such request");
+  }
+  const auto use = use_of(number, field);
+  if (!use) return refuse(fmt::format("it has no tensor {}", field));
+  if (roles[*use] == access::read) return refuse(fmt::format("it only reads {}", field));
+  if (std::ranges::find(narrowed, *use, &graph::narrowed_use::use) != narrowed.end()) {
+    return refuse(fmt::format("{} has parts already", field));
+  }
+  return *use;
+}
+
 std::string recorded_graph::user_of(std::size_t root) const {
   auto use = static_cast<std::uint64_t>(std::ranges::find(what.uses, root) - what.uses.begin());
   for (const graph::narrowed_use& one : narrowed)

@@ -67,6 +67,9 @@ class recorded_graph {
   /// The use of a field of a request, such as `rows[1]`; none if it has no such tensor.
   [[nodiscard]] std::optional<std::uint64_t> use_of(std::uint64_t number,
                                                     std::string_view field) const;
+  /// While it is recorded. \errors those of `graph_recorder::writes_only`
+  [[nodiscard]] result<std::uint64_t> use_to_narrow(std::uint64_t number,
+                                                    std::string_view field) const;
   /// While it is recorded. \errors those of `graph_recorder::parameter`
   [[nodiscard]] result<void> add_parameter(std::string_view parameter_name, const any_tensor& t,
                                            const any_tensor& within);

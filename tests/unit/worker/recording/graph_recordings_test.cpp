@@ -1,6 +1,6 @@
 // Recordings of graphs on fake lanes; results are those of calls.
 
-#include "unit/worker/fake_accelerator.hpp"
+#include "affine.hpp"
 #include "wire/layout.hpp"
 #include "worker/graphs/bound_graph.hpp"
 
@@ -12,88 +12,6 @@
 
 namespace troupe::testing_worker {
 namespace {
-
-/// x = x · factor + value, and y too if it is given. Answers x.
-struct affine {
-  static constexpr std::string_view name = "recordings.affine";
-  using reply = std::int64_t;
-
-  any_tensor x{};
-  any_tensor y{};
-  std::int64_t factor = 1;
-  std::int64_t value = 0;
-  std::int64_t workspace = 0;  ///< bytes: x goes through them
-
-  static void describe(description<affine>& d) {
-    d.about("Multiplies and adds.");
-    d.updates("x", &affine::x, {}, "number");
-    d.updates("y", &affine::y, {}, "number").optional();
-    d.value("factor", &affine::factor, "factor");
-    d.value("value", &affine::value, "what is added");
-    d.value("workspace", &affine::workspace, "bytes");
-  }
-};
-
-/// The same executor under another name, which is on no list.
-struct unlisted : affine {
-  static constexpr std::string_view name = "recordings.unlisted";
-  using reply = std::int64_t;
-  static void describe(description<unlisted>& d) {
-    d.about("Multiplies and adds.");
-    d.updates("x", &unlisted::x, {}, "number");
-    d.value("factor", static_cast<std::int64_t unlisted::*>(&affine::factor), "factor");
-    d.value("value", static_cast<std::int64_t unlisted::*>(&affine::value), "what is added");
-  }
-};
-
-// Special values of `affine::value`.
-constexpr std::int64_t spoils = 1'000'001;   // enqueues what cannot be recorded
-constexpr std::int64_t refuses = 1'000'002;  // fails while it is recorded
-constexpr std::int64_t settles = 1'000'003;  // is called in another way from the third call on
-constexpr std::int64_t stands = 1'000'004;   // waits for `go_on`
-
-int calls = 0;
-std::atomic<bool> go_on{true};
-std::shared_ptr<int> cached;
-
-template <class R>
-result<void> run_affine(void*, const void* request, lane_context& where, std::byte* reply) {
-  const auto& r = *static_cast<const R*>(request);
-  auto& lane = static_cast<fake_lane&>(where);
-  ++calls;
-  where.retain(cached);
-  if (r.value == settles && calls < 3) where.note_provisional();
-  if (r.value == refuses && lane.is_recording()) {
-    return error{.code = errc::library_error, .message = "not while it records"};
-  }
-  const auto room = lane.workspace(static_cast<std::size_t>(r.workspace)).value();
-  std::memset(reply, 0x11, sizeof(std::int64_t));  // as an executor prepares a reply
-  auto* const to = reinterpret_cast<std::int64_t*>(reply);
-  const auto work = [=, x = r.x.template data<std::int64_t>(),
-                     y = r.y.null() ? nullptr : r.y.template data<std::int64_t>(),
-                     factor = r.factor, value = r.value] {
-    while (value == stands && !go_on.load())
-      std::this_thread::yield();
-    std::int64_t sum = *x * factor + value;
-    if (room.size() >= sizeof(sum)) {
-      std::memcpy(room.data(), &sum, sizeof(sum));
-      std::memcpy(&sum, room.data(), sizeof(sum));
-    }
-    *x = sum;
-    if (y != nullptr) *y = *y * factor + value;
-    *to = sum;
-  };
-  if (r.value == spoils) {
-    lane.enqueue_eagerly(work);
-  } else {
-    lane.enqueue(work);
-  }
-  return {};
-}
-
-bool without_factor_7(const void* request) {
-  return static_cast<const affine*>(request)->factor != 7;
-}
 
 class GraphRecordings : public testing::Test {
  protected:
@@ -151,9 +69,15 @@ class GraphRecordings : public testing::Test {
   result<void> run(bool waits = true) { return run_on(numbers_, rows_, waits); }
   result<void> run_on(std::vector<std::int64_t>& numbers, std::vector<wire::reply_slot>& rows,
                       bool waits = true) {
-    graph::run r;
+    std::vector<any_tensor> roots;
     for (std::int64_t& one : numbers)
-      r.updates.push_back(view(&one));
+      roots.push_back(view(&one));
+    return run_with(std::move(roots), rows, waits);
+  }
+  result<void> run_with(std::vector<any_tensor> roots, std::vector<wire::reply_slot>& rows,
+                        bool waits = true) {
+    graph::run r;
+    r.updates = std::move(roots);
     r.results = any_tensor::unowned(reinterpret_cast<std::byte*>(rows.data()), dtype::u8,
                                     shape{static_cast<std::int64_t>(rows.size()), 512}, {},
                                     memory_space::host);
@@ -343,15 +267,7 @@ TEST_F(GraphRecordings, IsLaunchedWhereverAViewLiesThatNoRequestUses) {
   make(affine{.x = at(0), .value = 1}, affine{.x = at(1), .value = 2});
   std::int64_t elsewhere[100];
   for (std::int64_t& one : elsewhere) {
-    graph::run r;
-    for (std::int64_t& number : numbers_)
-      r.updates.push_back(view(&number == &numbers_.back() ? &one : &number));
-    r.results = any_tensor::unowned(reinterpret_cast<std::byte*>(rows_.data()), dtype::u8,
-                                    shape{static_cast<std::int64_t>(rows_.size()), 512}, {},
-                                    memory_space::host);
-    std::byte failure[512];
-    ASSERT_TRUE(graph_->run(r, *lane_, failure, part_));
-    ASSERT_TRUE(lane_->finish());
+    ASSERT_TRUE(run_with({at(0), at(1), at(2), view(&one)}, rows_));
   }
   EXPECT_EQ(numbers_[1], 200);
   EXPECT_EQ(graph_->info().recordings, 1);
