@@ -247,7 +247,7 @@ class Limited(HttpToolsProtocol):
     gate: Gate
     _head = 0
     _late: asyncio.TimerHandle | None = None
-    _body: asyncio.TimerHandle | None = None  # of a refused request
+    _body: asyncio.TimerHandle | None = None  # until a refused request's body has ended
     _refusal: bytes | None = None
 
     def connection_made(self, transport: Any) -> None:
