@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import json
 import os
 import pathlib
@@ -94,8 +95,10 @@ async def _answers(server: Server, count: int) -> dict[str, Any]:
         while goes_on():
             held.sample()
             await asyncio.sleep(0.5)
-            os.kill(random.choice(server.workers()), signal.SIGKILL)
-            counts["kills"] += 1
+            # At times there is none, or it ends by itself.
+            with contextlib.suppress(IndexError, ProcessLookupError):
+                os.kill(random.choice(server.workers()), signal.SIGKILL)
+                counts["kills"] += 1
             await asyncio.sleep(0.5)
             said = await vectors(to, [f"{POISON} {counts['kills']}"])
             counts["culprits" if isinstance(said, int) and said == 424 else "lost poison"] += 1

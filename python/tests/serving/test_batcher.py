@@ -273,3 +273,18 @@ def double(x: troupe.Reads, y: troupe.Writes):
     ]
     assert facts["culprits_total"] == 3 and facts["quarantined_items"] == 3
     assert facts["waiting_items"] == 0 and facts["running_batches"] == 0
+
+
+@in_loop
+async def test_an_item_whose_worker_is_killed_each_time_fails_alone():
+    async def run(items):
+        if "bad" in items:
+            raise troupe.Aborted("6 workers were killed from outside", code_name="SIGKILL")
+        return await double(items)
+
+    async with Batcher(run) as batcher:
+        ends = await asyncio.gather(*map(batcher, ["a", "bad", "b"]), return_exceptions=True)
+        assert (ends[0], ends[2]) == ("aa", "bb") and isinstance(ends[1], troupe.Aborted)
+        assert batcher.statistics()["culprits_total"] == 1
+        with pytest.raises(troupe.Poisonous):
+            await batcher("bad")

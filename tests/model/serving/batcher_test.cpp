@@ -96,6 +96,11 @@ TEST_F(BatcherTest, GivesEachItemItsAnswerAndOnlyTheCulpritItsFault) {
   EXPECT_EQ(f.failed, 1U);
 }
 
+TEST(Batcher, SplitsABatchWhoseWorkerIsKilledEachTime) {
+  EXPECT_EQ(detail::end_of({.code = errc::aborted}), run_end::aborted);
+  EXPECT_EQ(detail::end_of({.code = errc::aborted, .code_name = "SIGKILL"}), run_end::fault);
+}
+
 TEST_F(BatcherTest, FailsAllWhenTheDeviceHasStopped) {
   auto b = make({.delay = 1ms});
   auto one = b.ask("a");

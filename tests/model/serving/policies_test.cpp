@@ -65,6 +65,23 @@ TEST(Poison, ThatDoesNotShowAgainIsIrreproducible) {
   EXPECT_EQ(s.queue.facts().quarantined, 0);
 }
 
+TEST(Poison, ThatLosesItsBatchAgainAndAgainIsFoundInPieces) {
+  served s({.delay = 1ms});
+  const item_id bad = s.ask({});
+  s.how = [&](const batch_plan& p) {
+    return std::ranges::count(p.items, bad) > 0 ? run_end::aborted : run_end::answered;
+  };
+  for (int i = 0; i < 7; ++i)
+    s.ask({});
+  s.advance(1s);
+  EXPECT_EQ(s.answered.size(), 7U);
+  EXPECT_EQ(s.ended.at(bad), item_ending::failed);
+  const auto whole =
+      std::ranges::count_if(s.begun, [](const batch_plan& p) { return p.items.size() == 8; });
+  EXPECT_EQ(whole, 3);
+  EXPECT_EQ(s.queue.facts().quarantined, 0);
+}
+
 TEST(Poison, LeavesNoTimeForThoseThatCannotWait) {
   served s({.delay = 1ms});
   s.failover = 50ms;
