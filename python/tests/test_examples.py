@@ -17,6 +17,7 @@ SAYS = {
     "conjugate_gradients.py": "solved: True",
     "random_after_a_kill.py": "the same as one would have: True",
     "generation.py": "as if none had been lost: True",
+    "training_step.py": "as if none had been lost: True",
     "with_asyncio.py": "10000 of 10000 right",
     "plugin.py": "still there: 9.0",
     "own_function.py": "the same as NumPy's: True",
