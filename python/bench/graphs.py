@@ -70,7 +70,7 @@ class Decoder:
         self.table = gpu.tensor(np.arange(TOKENS // PAGE, dtype="i4").reshape(1, -1))
 
     def requests(self) -> list[tuple[Any, Any]]:
-        """\\returns what stores rows, with the cache"""
+        """Gives the requests that store rows, each with its cache."""
         gpu, ew, stored = self.gpu, self.gpu.elementwise, []
         gpu.memory.copy(from_=self.first, to=self.x)
         for layer in self.layers:

@@ -103,15 +103,17 @@ class recorded_graph {
  private:
   [[nodiscard]] result<void> lies_within(const parameter& p,
                                          const std::vector<const any_tensor*>& given) const;
-  [[nodiscard]] result<void> keeps_apart(const std::vector<any_tensor>& all,
+  [[nodiscard]] result<bool> keeps_apart(const std::vector<any_tensor>& all,
                                          const std::vector<const parameter*>& moved_by) const;
   [[nodiscard]] result<void> may_be_in_one_request(std::size_t i, std::size_t j,
                                                    const std::vector<any_tensor>& all) const;
+  void note_places();
   [[nodiscard]] result<void> keeps_roles(const std::vector<any_tensor>& all,
                                          const parameter& part) const;
 
   std::map<std::string, std::size_t, std::less<>> parameter_numbers_;
-  sorted_views recorded_places_;                   // the places of roots
+  sorted_views recorded_places_;  // the places of roots
+  std::vector<std::optional<std::vector<std::size_t>>> recorded_around_;
   std::vector<const parameter*> owners_;           // by root: the smallest parameter around it
   std::vector<std::vector<std::uint64_t>> users_;  // by root: its requests
   mutable std::mutex mutex_;                       // guards the next

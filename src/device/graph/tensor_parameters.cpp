@@ -150,6 +150,7 @@ result<void> recorded_graph::find_parameters() {
       parameters[other].has_parts = true;
     }
   }
+  note_places();
   return {};
 }
 
@@ -191,8 +192,9 @@ result<std::vector<any_tensor>> recorded_graph::with(
       moved_by[root] = &p;
     }
   }
-  if (auto good = keeps_apart(all, moved_by); !good) return std::move(good).error();
-  if (part != nullptr) {
+  auto is_alike = keeps_apart(all, moved_by);
+  if (!is_alike) return std::move(is_alike).error();
+  if (part != nullptr && !*is_alike) {
     if (auto good = keeps_roles(all, *part); !good) return std::move(good).error();
   }
   return all;
@@ -217,18 +219,26 @@ result<void> recorded_graph::lies_within(const parameter& p,
                                       p.name, within.to_string(), it.to_string())};
 }
 
-// Views of one parameter lie to each other as they were recorded.
-result<void> recorded_graph::keeps_apart(const std::vector<any_tensor>& all,
+// Views of one parameter lie to each other as they were recorded. True if each moved view lies in
+// the same other views as it was recorded, and overlaps no others: then the roles are those that
+// were recorded, wherever it lies in them.
+result<bool> recorded_graph::keeps_apart(const std::vector<any_tensor>& all,
                                          const std::vector<const parameter*>& moved_by) const {
   sorted_views others;
   for (std::size_t i = 0; i < all.size(); ++i)
     if (moved_by[i] != nullptr) others.add(i, all[i]);
   others.sort();
   result<void> good;
-  for (std::size_t i = 0; i < all.size() && good; ++i) {
+  bool is_alike = true;
+  for (std::size_t i = 0; i < all.size(); ++i) {
     if (moved_by[i] == nullptr) continue;
+    const std::optional<std::vector<std::size_t>>& recorded = recorded_around_[i];
+    std::size_t around = 0;
     const auto may_be_at_both = [&](std::size_t j) {
       if (moved_by[j] == moved_by[i]) return true;
+      ++around;
+      is_alike = is_alike && recorded && std::ranges::binary_search(*recorded, j) &&
+                 contains(all[j], all[i]);
       if (may_overlap(moved_by[i], owners_[j])) {
         good = may_be_in_one_request(i, j, all);
         return good.has_value();
@@ -241,11 +251,32 @@ result<void> recorded_graph::keeps_apart(const std::vector<any_tensor>& all,
       return false;
     };
     others.each_at(all[i], may_be_at_both);
-    if (!good) break;
+    if (!good) return std::move(good).error();
     recorded_places_.each_at(
         all[i], [&](std::size_t j) { return moved_by[j] != nullptr || may_be_at_both(j); });
+    if (!good) return std::move(good).error();
+    is_alike = is_alike && recorded && around == recorded->size();
   }
-  return good;
+  return is_alike;
+}
+
+// For each view that a parameter moves: the views of others that it lies in. None where it overlaps
+// one that does not contain it.
+void recorded_graph::note_places() {
+  recorded_around_.resize(roots.size());
+  for (std::size_t i = 0; i < roots.size(); ++i) {
+    if (owners_[i] == nullptr) continue;
+    std::vector<std::size_t> around;
+    bool all_contain = true;
+    recorded_places_.each_at(roots[i], [&](std::size_t j) {
+      if (owners_[j] == owners_[i]) return true;
+      all_contain = contains(roots[j], roots[i]);
+      around.push_back(j);
+      return all_contain;
+    });
+    std::ranges::sort(around);
+    if (all_contain) recorded_around_[i] = std::move(around);
+  }
 }
 
 // A request that uses both may not take views that overlap.
