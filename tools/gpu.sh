@@ -16,6 +16,7 @@ declare -A gpu_parts=(
   [recorded]=conformance
   [device]='device_test device_freeze_test plugin_test example_plugin rng_stream_test gpu_mapping worked_example_test digits'
   [python]=''
+  [generation]=''
   [faults]='gpu_faults plugin_test'
   [history]=gpu_history
   [worlds]='collective_conformance worlds_test gpu_worlds'

@@ -100,6 +100,19 @@ TEST(BlasGemm, IsRightBeyondOneTileAndOneThread) {
   check_gemm(product_types[8], {.m = 3, .n = 5, .k = 2500, .alpha = -1, .beta = 1});
 }
 
+TEST(BlasGemm, IsRightForFewRowsAndContiguousColumns) {
+  for (const auto& type : product_types) {
+    if (type.in != dtype::f32 && type.in != dtype::bf16) continue;
+    for (const std::int64_t m : {1, 2, 3, 4, 7, 8, 15, 17}) {
+      check_gemm(type, {.m = m, .n = 64, .k = 64, .b = layout::column});
+      check_gemm(type, {.m = m, .n = 97, .k = 131, .b = layout::column_padded});
+      check_gemm(type, {.m = m, .n = 75, .k = 100, .b = layout::column, .alpha = 2, .beta = -3});
+    }
+    check_gemm(type, {.m = 3, .n = 300, .k = 65, .a = layout::column, .b = layout::column});
+    check_gemm(type, {.m = 6, .n = 300, .k = 100, .b = layout::column});
+  }
+}
+
 TEST(BlasGemm, LeavesOldContentUnreadWhenBetaIsZeroAndInputsWhenAlphaIs) {
   for (const auto& type : product_types) {
     check_gemm(type, {.m = 6, .n = 5, .k = 4, .alpha = 0, .beta = 0});

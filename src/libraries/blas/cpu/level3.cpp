@@ -2,6 +2,7 @@
 #include "libraries/blas/cpu/product.hpp"
 #include "libraries/blas/cpu/routines.hpp"
 #include "libraries/blas/cpu/scaling.hpp"
+#include "libraries/blas/cpu/thin/thin_product.hpp"
 #include "libraries/blas/requests/factors.hpp"
 
 #include <troupe/blas/level3.hpp>
@@ -116,6 +117,29 @@ bool multiply_vector(const product& p, const std::byte* a, const std::byte* b, s
   return false;
 }
 
+/// Computes a product of a few packed rows with contiguous columns. False if the shape is another.
+bool multiply_thin(const product& p, const std::byte* a, const std::byte* b, std::byte* c) {
+  const int rows = p.c.rank() - 2;
+  const std::int64_t m = p.c.extent(rows);
+  const std::int64_t n = p.c.extent(rows + 1);
+  const std::int64_t k = p.a.extent(rows + 1);
+  const auto packed = [&](const any_tensor& t, std::int64_t width) {
+    return t.stride(rows) == width && t.stride(rows + 1) == 1;
+  };
+  if (p.a.type() != dtype::f32 || !is_thin(m, n, k, dtype::f32, p.b.stride(rows)) ||
+      !packed(p.a, k) || !packed(p.c, n) || p.alpha.as<float>() != 1.F || p.beta.as<float>() != 0.F)
+    return false;
+  run({.m = m,
+       .n = n,
+       .k = k,
+       .a = reinterpret_cast<const float*>(a),
+       .type = dtype::f32,
+       .b = b,
+       .step = p.b.stride(rows + 1),
+       .sum = reinterpret_cast<float*>(c)});
+  return true;
+}
+
 }  // namespace
 
 result<void> multiply(const product& p, const std::byte* a, const std::byte* b, std::byte* c,
@@ -129,7 +153,7 @@ result<void> multiply(const product& p, const std::byte* a, const std::byte* b, 
   const dtype type = p.a.type();
   if (type == dtype::f16 || type == dtype::bf16) return multiply_half(p, a, b, c, lane);
   if (type == dtype::i8) return multiply_i8(p, a, b, c, lane);
-  if (multiply_vector(p, a, b, c)) return {};
+  if (multiply_vector(p, a, b, c) || multiply_thin(p, a, b, c)) return {};
 
   const auto c_layout = blas::layout_of(p.c);
   const auto a_layout = blas::layout_of(p.a, c_layout.order);

@@ -1,5 +1,6 @@
 #include "libraries/blas/cpu/product.hpp"
 #include "libraries/blas/cpu/routines.hpp"
+#include "libraries/blas/cpu/thin/thin_product.hpp"
 #include "libraries/blas/requests/factors.hpp"
 
 #include <algorithm>
@@ -49,17 +50,31 @@ result<void> multiply_through_f32(const product& p, const std::byte* a, const st
                                   std::byte* c, lane_context& lane) {
   const auto [m, n, k] = sizes_of(p);
   const int rows = p.c.rank() - 2;
-  auto scratch = floats(lane, m * k + k * n + m * n);
+  const bool thin = is_thin(m, n, k, p.b.type(), p.b.stride(rows));
+  auto scratch = floats(lane, m * k + m * n + (thin ? 0 : k * n));
   if (!scratch) return std::move(scratch).error();
   float* const wide_a = scratch->data();
-  float* const wide_b = wide_a + m * k;
-  float* const sum = wide_b + k * n;
+  float* const sum = wide_a + m * k;
   widen<In>(a, p.a.stride(rows), p.a.stride(rows + 1), m, k, wide_a);
-  widen<In>(b, p.b.stride(rows), p.b.stride(rows + 1), k, n, wide_b);
   const float alpha = p.alpha.as<float>();
   const float beta = p.beta.as<float>();
-  cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, m, n, k, alpha, wide_a,
-              std::max<std::int64_t>(k, 1), wide_b, n, 0.f, sum, n);
+  if (thin) {
+    for (std::int64_t at = 0; at < m * k; ++at)
+      wide_a[at] *= alpha;
+    run({.m = m,
+         .n = n,
+         .k = k,
+         .a = wide_a,
+         .type = p.b.type(),
+         .b = b,
+         .step = p.b.stride(rows + 1),
+         .sum = sum});
+  } else {
+    float* const wide_b = sum + m * n;
+    widen<In>(b, p.b.stride(rows), p.b.stride(rows + 1), k, n, wide_b);
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, m, n, k, alpha, wide_a,
+                std::max<std::int64_t>(k, 1), wide_b, n, 0.f, sum, n);
+  }
   auto* const out = reinterpret_cast<Out*>(c);
   const std::int64_t row_stride = p.c.stride(rows);
   const std::int64_t column_stride = p.c.stride(rows + 1);

@@ -2,6 +2,7 @@
 
 #include "libraries/blas/cpu/product.hpp"
 #include "libraries/blas/cpu/routines.hpp"
+#include "libraries/blas/cpu/thin/thin_product.hpp"
 #include "libraries/blaslt/cpu/direct.hpp"
 #include "libraries/blaslt/cpu/epilogues.hpp"
 #include "libraries/blaslt/requests/geometry.hpp"
@@ -91,6 +92,18 @@ void multiply_widened(const matmul& r, const sizes& s, std::int64_t product, flo
   float* const a = scratch;
   float* const b = scratch + s.m * s.k;
   widen(matrix_place(r.a, product), {r.scale_a, r.scaling_a, true}, s.m, s.k, a);
+  const matrix_place columns(r.b, product);
+  if (r.scaling_b == scaling::tensor && is_thin(s.m, s.n, s.k, r.b.type(), columns.row_stride)) {
+    run({.m = s.m,
+         .n = s.n,
+         .k = s.k,
+         .a = a,
+         .type = r.b.type(),
+         .b = columns.first,
+         .step = columns.column_stride,
+         .sum = sum});
+    return;
+  }
   widen(matrix_place(r.b, product), {r.scale_b, r.scaling_b, false}, s.k, s.n, b);
   cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, s.m, s.n, s.k, 1.F, a, s.k, b, s.n, 0.F,
               sum, s.n);
