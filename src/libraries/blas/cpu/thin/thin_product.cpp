@@ -120,7 +120,7 @@ struct kernels {
   kernel bf16 = nullptr;
 };
 
-/// None for processors without AVX2.
+/// Null for processors without AVX2.
 kernels mine() noexcept {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))

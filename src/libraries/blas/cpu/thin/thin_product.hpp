@@ -15,7 +15,7 @@ namespace troupe::cpu {
 struct thin_product {
   std::int64_t m, n, k;
   const float* a;
-  dtype type;  ///< of b: f32 or bf16
+  dtype type;  ///< f32 or bf16, of b
   const std::byte* b;
   std::int64_t step;  ///< elements between two columns
   float* sum;

@@ -11,7 +11,7 @@ namespace troupe::cpu {
 /// Threads that share the tasks of one call at a time; a call while another runs is not shared.
 ///
 /// The caller owns `call_` and `data_`, and publishes them by `round_` (release); threads read them
-/// after they have seen a new round (acquire). What tasks write is seen by the caller once
+/// after they have seen a new round (acquire). The caller sees all that tasks write once
 /// `active_` is 0 (release by each thread, acquire by the caller).
 class thread_pool {
  public:
