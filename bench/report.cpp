@@ -64,6 +64,7 @@ void report::add(measurement m) {
              shown(m.reference_value), shown(ratio(m)), m.reference, verdict);
   std::fflush(stdout);
   lines_.push_back(std::move(m));
+  (void)write();
 }
 
 void report::could_not_measure(const std::string& name, const std::string& why) {
@@ -85,8 +86,13 @@ int report::finish() const {
     fmt::print(stderr, "nothing was measured\n");
     return 1;
   }
+  return write() && !incomplete_ ? 0 : 1;
+}
+
+// Written anew with each line, so that nothing is lost if the program is cut short.
+bool report::write() const {
   const char* path = std::getenv("TROUPE_BENCH_JSON");
-  if (path == nullptr) return incomplete_ ? 1 : 0;
+  if (path == nullptr) return true;
   std::ofstream file(path);
   file << "[\n";
   for (std::size_t i = 0; i < lines_.size(); ++i) {
@@ -94,9 +100,8 @@ int report::finish() const {
   }
   file << "]\n";
   file.close();
-  if (file) return incomplete_ ? 1 : 0;
-  fmt::print(stderr, "cannot write {}\n", path);
-  return 1;
+  if (!file) fmt::print(stderr, "cannot write {}\n", path);
+  return static_cast<bool>(file);
 }
 
 }  // namespace troupe::bench

@@ -39,7 +39,7 @@ struct measurement {
   std::optional<double> ratio{};
 };
 
-/// The findings of a benchmark: prints each line as it comes, and at the end writes the file that
+/// The findings of a benchmark: prints each line as it comes, and writes the file that
 /// `./dev bench` asked for (`TROUPE_BENCH_JSON`), a list of `{name, value, unit, reference,
 /// reference_value, ratio}`; ratio is value / reference_value, or the mean of pairs.
 /// A line with a target also has `target` ("ratio <= 1.1") and `met`, true or false.
@@ -60,6 +60,8 @@ class report {
   [[nodiscard]] int finish() const;
 
  private:
+  [[nodiscard]] bool write() const;
+
   std::vector<measurement> lines_;
   bool incomplete_ = false;
 };

@@ -359,7 +359,7 @@ command_gpu-bench() {
     gpu_write_figures
     peer=$root/bench/gpu/torch/${name#gpu_}_torch.py
     if [[ -f $peer ]] && "$python" -c 'import torch' 2>/dev/null; then
-      gpu_run --live "$name in PyTorch" 200 "$python" "$peer"
+      gpu_run --live "$name in PyTorch" 200 env TROUPE_BENCH_OURS="$gpu_scratch/$name.json" "$python" "$peer"
     fi
   done
   gpu_end

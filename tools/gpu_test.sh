@@ -144,15 +144,65 @@ gpu_test_history() {
     --json "$gpu_results/history.jsonl"
 }
 
-# Several devices as one, on however many GPUs there are: each operation and type, and [TRIALS]
-# faults of each kind and four times as many kills, in the middle of sums.
+# Several devices as one, on however many GPUs there are, in the order of what is known least: figures,
+# losses, conformance. Each part keeps to a time, and $gpu_results/worlds.json has what there is so far.
 gpu_test_worlds() {
-  local trials=${1:-50}
+  gpu_test_worlds_figures
+  gpu_test_worlds_losses "${1:-50}"
+  gpu_test_worlds_conformance
+}
+
+# Each operation and type; orders, refusals, losses and limits of worlds.
+gpu_test_worlds_conformance() {
   export TROUPE_TEST_GPU_WORLDS=1
   gpu_run "collective by process" 300 "$programs/bin/collective_conformance" --runner=process --gtest_brief=1
-  gpu_run "worlds" 300 "$programs/bin/worlds_test" --gtest_brief=1
-  gpu_run --live worlds $((60 + trials * 18)) "$programs/bin/gpu_worlds" --kills $((4 * trials)) \
-    --faults "$trials" --json "$gpu_results/worlds.jsonl"
+  gpu_run "collective through the host" 300 env TROUPE_TEST_APART=1 "$programs/bin/collective_conformance" \
+    --runner=process --gtest_brief=1
+  gpu_run "worlds_test" 300 "$programs/bin/worlds_test" --gtest_brief=1
+  gpu_write_worlds
+}
+
+# [TRIALS] faults of all kinds together, four times as many kills of one rank and of two at once, all
+# ranks, and workers that hang, in the middle of sums; then kills in sums by NCCL.
+gpu_test_worlds_losses() {
+  local trials=${1:-50} kinds=5 each
+  [[ $TROUPE_BACKEND != cpu ]] || kinds=2
+  each=$(((trials + kinds - 1) / kinds))
+  gpu_run --live worlds 330 "$programs/bin/gpu_worlds" --kills $((4 * trials)) --pairs $((4 * trials)) --all 5 \
+    --stops 3 --faults "$each" --seconds 300 --json "$gpu_results/worlds-losses.jsonl"
+  gpu_write_worlds
+  [[ $TROUPE_BACKEND == cpu ]] ||
+    gpu_run --live "worlds by NCCL" 120 "$programs/bin/gpu_worlds" --transport nccl --kills "$trials" --faults 1 \
+      --seconds 90 --json "$gpu_results/worlds-nccl.jsonl"
+  gpu_write_worlds
+}
+
+# The table of 1 KiB to 256 MiB for each algorithm and NCCL, and the data-parallel step.
+gpu_test_worlds_figures() {
+  local name python=${PYTHON:-python3} peer
+  for name in gpu_collective gpu_data_parallel; do
+    gpu_run --live "$name" 240 env TROUPE_BENCH_JSON="$gpu_results/$name.json" "$programs/bin/bench_$name"
+    gpu_write_worlds
+    peer=$root/bench/gpu/torch/${name#gpu_}_torch.py
+    if "$python" -c 'import torch' 2>/dev/null; then
+      gpu_run --live "$name in PyTorch" 120 env TROUPE_BENCH_OURS="$gpu_results/$name.json" "$python" "$peer"
+    fi
+  done
+}
+
+# $gpu_results/worlds.json: figures and losses so far.
+gpu_write_worlds() {
+  local name
+  {
+    printf '{"card": %s, "sources": "%s", "commit": %s' "$(gpu_quoted "$gpu_card")" "$gpu_sources" "$(gpu_quoted "$gpu_built_from")"
+    for name in gpu_collective gpu_data_parallel; do
+      [[ ! -s $gpu_results/$name.json ]] || printf ',\n"%s": %s' "$name" "$(<"$gpu_results/$name.json")"
+    done
+    for name in worlds-losses worlds-nccl; do
+      [[ ! -s $gpu_results/$name.jsonl ]] || printf ',\n"%s": [\n%s\n]' "$name" "$(paste -sd, "$gpu_results/$name.jsonl")"
+    done
+    printf '}\n'
+  } >"$gpu_results/worlds.json"
 }
 
 # [SECONDS] at most for each run, two of each library. Runs in threads, so that the sanitizer sees
@@ -231,10 +281,10 @@ gpu_test_limits() {
 
 command_gpu-test() {
   local parts=("$@") part programs=
-  local known='conformance, recorded, device, python[=TRIALS], generation[=SECONDS], faults[=TRIALS], history[=SECONDS], worlds[=TRIALS], sanitizer[=SECONDS], limits'
+  local known='conformance, recorded, device, python[=TRIALS], generation[=SECONDS], faults[=TRIALS], history[=SECONDS], worlds[=TRIALS], worlds_figures, worlds_losses[=TRIALS], worlds_conformance, sanitizer[=SECONDS], limits'
   ((${#parts[@]} > 0)) || parts=(conformance device python faults history sanitizer)
   for part in "${parts[@]}"; do
-    [[ $part =~ ^(conformance|recorded|device|limits|(python|generation|faults|history|worlds|sanitizer)(=[1-9][0-9]*)?)$ ]] ||
+    [[ $part =~ ^(conformance|recorded|device|limits|worlds_figures|worlds_conformance|(python|generation|faults|history|worlds|worlds_losses|sanitizer)(=[1-9][0-9]*)?)$ ]] ||
       give_up "no part $part; there are $known"
   done
   gpu_require_card

@@ -78,11 +78,30 @@ nb::object device_of(const py_system& s, std::int32_t ordinal, nb::kwargs option
 
 constexpr std::int64_t staging_bytes = world_config{}.staging_bytes;
 
+constexpr const char* world_text =
+    "Several devices of this system as one, each a rank by its place in the list.\n"
+    "staging_bytes: memory of each rank through which operations in place pass. run_limit:\n"
+    "seconds that the parts of an operation may run together; by default the longest of the\n"
+    "devices'. transport: 'peer' for kernels of Troupe's own; 'nccl' for NCCL, which is\n"
+    "connected in the background; 'automatic' for the own ones, and once\n"
+    "world.collective.connect() was sent, NCCL for what is long. deterministic: excludes NCCL.";
+
+transport transport_from(const std::string& name) {
+  if (name == "automatic") return transport::automatic;
+  if (name == "peer") return transport::peer;
+  if (name == "nccl") return transport::nccl;
+  throw nb::value_error(
+      ("transport must be 'automatic', 'peer' or 'nccl'; it is '" + name + "'").c_str());
+}
+
 nb::object world_of(const py_system& s, nb::handle devices, std::int64_t staging,
-                    std::optional<double> run_limit) {
+                    std::optional<double> run_limit, const std::string& by, bool deterministic) {
   (void)s.get();
   return make_world(s.handle, devices,
-                    {.staging_bytes = staging, .run_limit = duration_of(run_limit)});
+                    {.staging_bytes = staging,
+                     .run_limit = duration_of(run_limit),
+                     .transport = transport_from(by),
+                     .deterministic = deterministic});
 }
 
 // How the actors ended within `timeout`, by default the system's own.
@@ -225,7 +244,8 @@ void add_system(nb::module_& m) {
           "The device with this number; made if there is none: on the GPU with that number if\n"
           "there is one, else on the CPU. Returns at once; the device starts in the background.\n\n"
           "Options: backend ('auto', 'cpu', 'cuda'), gpu (number, UUID or 'any'),\n"
-          "memory_limit_bytes, standby, plugins (paths), operations (modules), reload, libraries,\n"
+          "memory_limit_bytes, peer_access, standby, plugins (paths), operations (modules), "
+          "reload, libraries,\n"
           "lanes, run_limit and other limits in seconds, restarts (of losses without a known\n"
           "culprit), fault_injection, trace (path of a Perfetto trace, or a troupe.profile()).")
       .def(
@@ -235,11 +255,8 @@ void add_system(nb::module_& m) {
           "timeout: seconds that the actors have, by default the system's drain. A RuntimeWarning\n"
           "says how many messages were not handled. In a forked child it does nothing.")
       .def("world", &world_of, nb::arg("devices"), nb::arg("staging_bytes") = staging_bytes,
-           nb::arg("run_limit") = nb::none(),
-           "Several devices of this system as one, each a rank by its place in the list; on the\n"
-           "CPU backend. staging_bytes: memory of each rank through which operations in place\n"
-           "pass. run_limit: seconds that the parts of an operation may run together; by default\n"
-           "the longest of the devices'.")
+           nb::arg("run_limit") = nb::none(), nb::arg("transport") = "automatic",
+           nb::arg("deterministic") = false, world_text)
       .def_prop_ro(
           "closed", [](const py_system& s) { return s.handle == nullptr; },
           "True after close(), or the end of a with block.")

@@ -91,6 +91,29 @@ def test_makes_worlds_of_some_devices_and_says_how_they_are(world):
         alone.without(world.devices[1])
 
 
+def test_a_world_takes_its_transport_and_goes_through_the_host():
+    with troupe.System() as system:
+        plain = [system.device(i, backend="cpu", memory_limit_bytes=64 << 20) for i in (0, 1)]
+        with pytest.raises(troupe.errors.Unsupported, match="is of the CPU backend"):
+            system.world(plain, transport="nccl")
+        with pytest.raises(ValueError, match="transport must be"):
+            system.world(plain, transport="ring")
+        apart = [
+            system.device(i, backend="cpu", memory_limit_bytes=64 << 20, peer_access=False)
+            for i in (2, 3)
+        ]
+        assert system.topology()[2, 3].through == "host"
+        world = system.world(apart, transport="peer", deterministic=True)
+        assert world.health()["nccl"] == {
+            "state": "none",
+            "attempts": 0,
+            "operations": 0,
+            "reason": "",
+        }
+        x = [d.tensor(np.full(9000, i + 1, np.int32)) for i, d in enumerate(apart)]
+        assert [y.numpy()[-1] for y in world.collective.all_reduce(x=x).result()] == [3, 3]
+
+
 def test_workers_are_renewed_while_they_meet(world):
     x = [d.tensor(np.ones(100_000, np.float32)) for d in world.devices]
     sums, renewals = [], []

@@ -724,6 +724,7 @@ class System:
         full: Literal["wait", "reject"] = ...,
         mailbox_capacity: int = ...,
         memory_limit_bytes: int = ...,
+        peer_access: bool = ...,
         standby: bool = ...,
         lanes: int | Literal["one", "per_library"] = ...,
         lane_threads: int = ...,
@@ -746,6 +747,8 @@ class System:
         devices: Sequence[Device],
         staging_bytes: int = ...,
         run_limit: float | None = None,
+        transport: str = "automatic",
+        deterministic: bool = False,
     ) -> World: ...
     def telemetry(
         self,

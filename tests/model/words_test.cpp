@@ -9,10 +9,11 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <condition_variable>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <random>
-#include <semaphore>
 #include <string>
 #include <thread>
 #include <vector>
@@ -28,9 +29,18 @@ using collective::step_of;
 constexpr std::uint64_t operations = 8;
 constexpr std::size_t chunk = 2;  // elements
 
-enum class mutant : std::uint8_t { none, no_done_barrier, staged_again, dropped_early, no_begin };
+enum class mutant : std::uint8_t {
+  none,
+  no_done_barrier,
+  staged_again,
+  dropped_early,
+  no_begin,
+  blind_trust,  // in the result of another library whose connection is broken
+};
 
-enum class kind : std::uint8_t { staged, staged_in_place, direct };
+// `by_library`: another library makes the result, and the step verifies it.
+enum class kind : std::uint8_t { staged, staged_in_place, direct, two_shot, by_library };
+bool has_slots(kind k) { return k == kind::staged || k == kind::staged_in_place; }
 
 using numbers = std::vector<std::uint64_t>;
 
@@ -41,6 +51,29 @@ struct rank_state {
   std::array<numbers, operations + 1> x, y;
   enum class part : std::uint8_t { waits, ended, failed };
   std::array<part, operations + 1> parts{};
+  bool is_connected = true;  // its present worker is; the next one never is
+  std::array<bool, operations + 1> has_entered{};
+};
+
+/// One thread goes on where another one stops. Not std::binary_semaphore: that of GCC 12 can sleep
+/// for ever (PR 104928).
+class turn {
+ public:
+  void release() {
+    const std::lock_guard lock(mutex_);
+    is_free_ = true;
+    changed_.notify_one();
+  }
+  void acquire() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return is_free_; });
+    is_free_ = false;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool is_free_ = false;
 };
 
 struct killed {};
@@ -51,8 +84,8 @@ class world {
   world(std::uint64_t seed, mutant which, bool with_drops)
       : random_(seed), mutant_(which), drops_(with_drops), ranks_(2 + random_() % 3) {
     for (std::uint64_t n = 1; n <= operations; ++n) {
-      kinds_[n] = static_cast<kind>(random_() % 3);
-      chunks_[n] = kinds_[n] == kind::direct ? 1 : 1 + random_() % 4;
+      kinds_[n] = static_cast<kind>(random_() % 5);
+      chunks_[n] = has_slots(kinds_[n]) ? 1 + random_() % 4 : 2;
     }
     for (std::size_t r = 0; r < ranks_; ++r) {
       auto& state = *states_.emplace_back(std::make_unique<rank_state>());
@@ -77,7 +110,7 @@ class world {
   /// \returns what is wrong
   std::string run() {
     for (std::size_t r = 0; r < ranks_; ++r)
-      turns_.push_back(std::make_unique<std::binary_semaphore>(0));
+      turns_.push_back(std::make_unique<turn>());
     std::vector<std::jthread> threads;
     for (std::size_t r = 0; r < ranks_; ++r)
       threads.emplace_back([this, r] { serve(r); });
@@ -163,7 +196,7 @@ class world {
           mine.parts[n] = part(me, n) ? rank_state::part::ended : rank_state::part::failed;
           again = false;
         } catch (const killed&) {
-          // Runs again.
+          mine.is_connected = false;  // runs again
         } catch (const given_up&) {
           mine.parts[n] = rank_state::part::failed;
           again = false;
@@ -183,37 +216,83 @@ class world {
     if (mutant_ != mutant::no_begin) steps.begin(n);
     numbers& x = states_[me]->x[n];
     numbers& y = kinds_[n] == kind::staged_in_place ? x : states_[me]->y[n];
+    if (!has_slots(kinds_[n])) {
+      if (!make_whole(steps, me, n)) return false;
+      steps.end(n);
+      return true;
+    }
     bool good = true;
     for (std::size_t c = 0; good && c < chunks_[n]; ++c) {
       const std::uint64_t step = step_of(n, c);
-      if (kinds_[n] == kind::direct) {
-        good = steps.direct(step, [&] {
-          for (std::size_t i = 0; i < y.size(); ++i) {
-            std::uint64_t sum = 0;
-            for (std::size_t p = 0; p < ranks_; ++p)
-              sum += at(me, static_cast<int>(p)).x[n][i];
-            y[i] = sum;
-          }
-        });
-        continue;
-      }
-      good = steps.staged(
-          step,
-          [&] {
-            for (std::size_t i = 0; i < chunk; ++i)
-              at(me).slots[slot_of(step)][i] = x[c * chunk + i];
-          },
-          [&] {
-            for (std::size_t i = 0; i < chunk; ++i) {
-              std::uint64_t sum = 0;
-              for (std::size_t p = 0; p < ranks_; ++p)
-                sum += at(me, static_cast<int>(p)).slots[slot_of(step)][i];
-              y[c * chunk + i] = sum;
-            }
-          });
+      const auto stage = [&](std::uint64_t of) {
+        const std::size_t from = of == step ? c : c + 1;
+        for (std::size_t i = 0; i < chunk; ++i)
+          at(me).slots[slot_of(of)][i] = x[from * chunk + i];
+      };
+      good = steps.staged(step, c + 1 < chunks_[n], stage, [&](bool stages_next) {
+        // In any order: other threads do the one than the other.
+        const bool first = random_() % 2 == 0;
+        if (stages_next && first) stage(step + 1);
+        for (std::size_t i = 0; i < chunk; ++i) {
+          std::uint64_t sum = 0;
+          for (std::size_t p = 0; p < ranks_; ++p)
+            sum += at(me, static_cast<int>(p)).slots[slot_of(step)][i];
+          y[c * chunk + i] = sum;
+        }
+        if (stages_next && !first) stage(step + 1);
+      });
     }
     if (good) steps.end(n);
     return good;
+  }
+
+  template <class Steps>
+  bool make_whole(Steps& steps, std::size_t me, std::uint64_t n) {
+    const std::uint64_t step = step_of(n, 0);
+    const auto pull = [&](std::size_t first, std::size_t stride) {
+      numbers& y = states_[me]->y[n];
+      for (std::size_t i = first; i < y.size(); i += stride) {
+        std::uint64_t sum = 0;
+        for (std::size_t p = 0; p < ranks_; ++p)
+          sum += at(me, static_cast<int>(p)).x[n][i];
+        y[i] = sum;
+      }
+    };
+    if (kinds_[n] == kind::direct) return steps.direct(step, [&] { pull(0, 1); });
+    if (kinds_[n] == kind::two_shot) {
+      return steps.two_shot(
+          step, [&] { pull(me, ranks_); },  // each rank has one element in so many
+          [&] {
+            numbers& y = states_[me]->y[n];
+            for (std::size_t i = 0; i < y.size(); ++i)
+              if (i % ranks_ != me) y[i] = at(me, static_cast<int>(i % ranks_)).y[n][i];
+          });
+    }
+    const bool is_made = call_library(me, n);
+    const auto trusts = [&] {
+      access(me);
+      return is_made && (!is_broken_ || mutant_ == mutant::blind_trust);
+    };
+    return steps.verified(step, trusts, [&] { pull(0, 1); });
+  }
+
+  // It ends when all have called it, or when the connection is broken, with anything as its result.
+  bool call_library(std::size_t me, std::uint64_t n) {
+    access(me);
+    if (!states_[me]->is_connected) is_broken_ = true;
+    if (is_broken_) return false;
+    states_[me]->has_entered[n] = true;
+    const auto all_have = [&] {
+      for (const auto& state : states_)
+        if (!state->has_entered[n]) return false;
+      return true;
+    };
+    while (!all_have() && !is_broken_)
+      hand_over(me), access(me);
+    numbers& y = states_[me]->y[n];
+    for (std::size_t i = 0; i < y.size(); ++i)
+      y[i] = is_broken_ ? 13 : wanted_[n][i];
+    return true;
   }
 
   // The program: drops the first operation that has not ended, if one of its parts has failed.
@@ -224,7 +303,10 @@ class world {
         failed = failed || state->parts[n] == rank_state::part::failed;
         ended = ended && state->parts[n] != rank_state::part::waits;
       }
-      if (failed && dropped_ < n) dropped_ = n;
+      if (failed && dropped_ < n) {
+        is_broken_ = is_broken_ || kinds_[n] == kind::by_library;
+        dropped_ = n;
+      }
       if (!ended && mutant_ != mutant::dropped_early) return;
     }
   }
@@ -255,11 +337,12 @@ class world {
   std::array<std::vector<std::uint64_t>, operations + 1> fails_at_;  // by rank, in accesses
   std::vector<std::unique_ptr<rank_state>> states_;
   std::uint64_t dropped_ = 0;
+  bool is_broken_ = false;
   std::uint64_t kills_left_ = 0;
 
   // One thread runs at a time: the program, or the rank that has its turn.
-  std::binary_semaphore program_{0};
-  std::vector<std::unique_ptr<std::binary_semaphore>> turns_;
+  turn program_;
+  std::vector<std::unique_ptr<turn>> turns_;
   std::uint64_t quantum_ = 0;
   std::size_t left_ = ranks_;
   bool ends_ = false;
@@ -289,7 +372,8 @@ TEST_P(WordsMutant, IsFound) {
 
 INSTANTIATE_TEST_SUITE_P(All, WordsMutant,
                          testing::Values(mutant::no_done_barrier, mutant::staged_again,
-                                         mutant::dropped_early, mutant::no_begin));
+                                         mutant::dropped_early, mutant::no_begin,
+                                         mutant::blind_trust));
 
 }  // namespace
 }  // namespace troupe::model

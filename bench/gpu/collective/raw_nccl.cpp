@@ -128,10 +128,14 @@ class real_ranks final : public nccl_ranks {
 
 }  // namespace
 
+int gpu_count() {
+  int gpus = 0;
+  return cudaGetDeviceCount(&gpus) == cudaSuccess ? gpus : 0;
+}
+
 std::unique_ptr<nccl_ranks> nccl_ranks::make(int ranks, std::size_t bytes) {
   library nccl;
-  int gpus = 0;
-  if (cudaGetDeviceCount(&gpus) != cudaSuccess || gpus < ranks || !nccl.load()) return nullptr;
+  if (gpu_count() < ranks || !nccl.load()) return nullptr;
   return std::make_unique<real_ranks>(nccl, ranks, bytes);
 }
 

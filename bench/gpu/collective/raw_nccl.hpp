@@ -6,6 +6,9 @@
 
 namespace troupe::bench::raw {
 
+/// The GPUs that this process can use; 0 if there is no driver.
+[[nodiscard]] int gpu_count();
+
 /// The GPUs of this machine, from number 0 on, as NCCL uses them from one thread: memory of
 /// cudaMalloc, a communicator of all, a stream each.
 class nccl_ranks {

@@ -1,7 +1,8 @@
-// A data-parallel step of a network of linear layers on two GPUs: averages beside the backward pass
-// and behind it, in place and not, and a step in which a worker is killed.
-// torch/data_parallel_torch.py measures PyTorch's DistributedDataParallel for the same network, in
-// the same run. On the CPU backend the network is small, to see that all is well.
+// A data-parallel step of a network of linear layers on all GPUs there are: averages beside the
+// backward pass and behind it, in place and not, how it scales from one GPU, and a step in which a
+// worker is killed. torch/data_parallel_torch.py measures PyTorch's DistributedDataParallel for the
+// same network, in the same run. On the CPU backend, of two ranks, the network is small, to see
+// that all is well.
 
 #include "data_parallel/network.hpp"
 #include "report.hpp"
@@ -162,31 +163,57 @@ void measure_kills(report& out, const world& all, const sizes& s, double undistu
   out.add({.name = "the same, worst of 10", .value = late.percentile(1) / 1e3, .unit = "ms"});
 }
 
+// A device on each GPU; two of the CPU backend.
+std::vector<device> all_devices(troupe::system& system, const device_config& config) {
+  std::vector<device> all{system.device(0, config)};
+  const bool is_gpu = !all[0].description().uuid.empty();
+  constexpr std::int32_t most = 8;
+  for (std::int32_t ordinal = 1; ordinal < (is_gpu ? most : 2); ++ordinal) {
+    try {
+      all.push_back(system.device(ordinal, config));
+    } catch (const failure& none) {
+      if (none.code() != errc::device_unavailable) throw;
+      break;
+    }
+  }
+  return all;
+}
+
 int run() {
-  report out("A data-parallel step on two devices");
+  report out("A data-parallel step on several devices");
   troupe::system system;
   const device_config config{.mailbox_capacity = 4096, .standby = true};  // 20 steps
-  std::vector<device> devices{system.device(0, config), system.device(1, config)};
-  const bool is_gpu = !devices[0].description().uuid.empty();
-  if (is_gpu && devices[1].description().uuid.empty()) {
+  const std::vector<device> devices = all_devices(system, config);
+  if (devices.size() < 2) {
     fmt::print("one GPU: nothing to measure\n");
-    return out.finish();
+    return 0;
   }
+  const bool is_gpu = !devices[0].description().uuid.empty();
   const sizes s = is_gpu ? of_gpus : of_rehearsal;
   const world all = system.world(devices);
-  const std::string of = fmt::format("{} layers of {}², {} rows", s.layers, s.width, s.rows);
-  double beside = 0;
+  const std::string of =
+      fmt::format("{} ranks, {} layers of {}², {} rows", all.size(), s.layers, s.width, s.rows);
+  double beside = 0, overlapped = 0;
   for (const bool out_of_place : {false, true}) {
     training one(all, s, out_of_place);
     const std::string how = out_of_place ? "out of place" : "in place";
     const double alone = step_ms(one, s, averages::never);
-    const double overlapped = step_ms(one, s, averages::beside);
+    overlapped = step_ms(one, s, averages::beside);
     if (!out_of_place) beside = overlapped;
     const auto line = [&](const std::string& what, double ms) {
       out.add({fmt::format("{}, {}, {}", what, how, of), ms, "ms", "without averages", alone});
     };
     line("step", overlapped);
     line("step, averages behind", step_ms(one, s, averages::behind));
+  }
+  {
+    training one(all.subset({0}), s, true);
+    const double single = step_ms(one, s, averages::never);
+    const auto ranks = static_cast<double>(all.size());
+    out.add({.name = "samples a second, as a multiple of one device's",
+             .value = ranks * single / overlapped,
+             .unit = "times",
+             .target = is_gpu ? std::optional(at_least(0.9 * ranks)) : std::nullopt});
   }
   measure_kills(out, all, s, beside);
   return out.finish();

@@ -89,6 +89,10 @@ struct device_config {
   /// TiB. If the address space cannot hold the limit, the device fails with `out_of_memory`; the
   /// message gives the largest limit that fits.
   std::uint64_t memory_limit_bytes = 0;
+  /// False: no other device's worker maps this device's memory, and its workers map no other's, as
+  /// between GPUs without peer access (`system::topology`). Their data pass through host memory.
+  /// For machines whose peer access is broken.
+  bool peer_access = true;
   /// Keeps a second worker ready, so that recovery from a fault does not wait for a worker to
   /// start.
   bool standby = true;

@@ -10,6 +10,19 @@
 
 namespace troupe {
 
+/// The means that move the data of a world.
+enum class transport : std::uint8_t {
+  /// Kernels of Troupe's own; and once `collective::connect` was sent, NCCL for operations that are
+  /// longer than they are good for, if NCCL may do them.
+  automatic,
+  /// Kernels of Troupe's own.
+  peer,
+  /// NCCL, which is connected in the background when the world is made, and again after a rank was
+  /// lost; until that is done, kernels of Troupe's own. Requests that NCCL cannot do, or may not,
+  /// are refused with `errc::unsupported` and the reason.
+  nccl,
+};
+
 /// The settings of a world.
 struct world_config {
   /// Memory of each rank through which operations in place, and short ones, pass. Larger operations
@@ -21,6 +34,9 @@ struct world_config {
   /// with `errc::aborted`, and the worker of a rank that has not left its part 1 s later is ended.
   /// By default the longest `device_config::run_limit` of the devices; `max()` means no limit.
   std::optional<std::chrono::nanoseconds> run_limit{};
+  troupe::transport transport = troupe::transport::automatic;
+  /// The same bits on all ranks and in every run, which NCCL does not promise: excludes it.
+  bool deterministic = false;
 };
 
 /// An operation of a world that has not ended on all ranks.
@@ -33,6 +49,16 @@ struct world_operation {
   std::vector<progress> ranks;
 };
 
+/// NCCL's communicator of a world.
+struct nccl_health {
+  enum class connection : std::uint8_t { none, under_way, ready, broken };
+  connection state = connection::none;
+  std::uint64_t attempts = 0;    ///< to connect, so far
+  std::uint64_t operations = 0;  ///< that were sent by way of NCCL
+  /// Why a rank could not connect, or lost the connection, if NCCL said so.
+  std::string reason{};
+};
+
 /// The state of a world at one moment.
 struct world_health {
   std::uint64_t operations = 0;  ///< sent so far
@@ -40,6 +66,7 @@ struct world_health {
   /// Of the last one that failed.
   std::optional<error> last_failure;
   std::vector<world_operation> under_way;
+  nccl_health nccl;
 };
 
 }  // namespace troupe

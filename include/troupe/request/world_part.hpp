@@ -18,6 +18,11 @@ struct TROUPE_EXPORT world_part {
   std::vector<any_tensor> words{};
   /// How far the program has given operations up; and the bells of sleeping ranks.
   any_tensor page{};
+  /// The connection of NCCL that it goes by, see `collective::connect`; 0: kernels of Troupe's own.
+  std::int64_t connection = 0;
+  /// Ranks cannot read each other's memory: all data go through the staging memory, which is the
+  /// host's.
+  bool through_host = false;
 
   [[nodiscard]] int ranks() const noexcept { return static_cast<int>(words.size()); }
 

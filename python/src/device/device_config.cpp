@@ -86,6 +86,7 @@ library_methods methods_from(nb::handle methods) {
                                        "full",
                                        "mailbox_capacity",
                                        "memory_limit_bytes",
+                                       "peer_access",
                                        "standby",
                                        "lanes",
                                        "lane_threads",
@@ -143,6 +144,8 @@ device_config config_from(nb::kwargs options) {
       number(c.mailbox_capacity);
     else if (name == "memory_limit_bytes")
       number(c.memory_limit_bytes);
+    else if (name == "peer_access")
+      c.peer_access = flag();
     else if (name == "standby")
       c.standby = flag();
     else if (name == "lanes")

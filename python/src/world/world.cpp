@@ -131,6 +131,16 @@ nb::dict health(const py_world& self) {
   all["failed"] = now.failed;
   all["last_failure"] = now.last_failure ? nb::cast(now.last_failure->to_string()) : nb::none();
   all["under_way"] = under_way;
+  using connection = nccl_health::connection;
+  nb::dict nccl;
+  nccl["state"] = now.nccl.state == connection::none        ? "none"
+                  : now.nccl.state == connection::under_way ? "under_way"
+                  : now.nccl.state == connection::ready     ? "ready"
+                                                            : "broken";
+  nccl["attempts"] = now.nccl.attempts;
+  nccl["operations"] = now.nccl.operations;
+  nccl["reason"] = now.nccl.reason;
+  all["nccl"] = nccl;
   return all;
 }
 
@@ -209,7 +219,8 @@ void add_world(nb::module_& m) {
       .def("without", &without, nb::arg("device"), "A world of the other devices.")
       .def("health", &health,
            "A dict: the operations sent, how many failed and the last failure, and for each one\n"
-           "under_way its number, request and how far each rank is.")
+           "under_way its number, request and how far each rank is; and for nccl the state of the\n"
+           "connection, attempts to connect, operations by it, and why it is broken.")
       .def("tensors", &tensors, nb::arg("shape"), nb::arg("dtype") = "f32",
            "A new tensor on each device, in rank order; their content is undefined.");
 }

@@ -93,9 +93,9 @@ class local_device final : public device_endpoint, public peer_memory {
   void wake_worker() noexcept override { requests_->wake_worker(); }
   void expect_graphs(std::uint8_t lane) noexcept override { requests_->expect_graphs(lane); }
 
-  /// Lets the workers of this device read the memory of another one from now on: shared memory as a
-  /// whole, a GPU's slab by slab, once a request names it. \errors `unsupported` beyond 63 peers
-  [[nodiscard]] result<void> map_peer(const std::shared_ptr<memory_pool>& peer);
+  /// Lets this device's workers read another one's memory, if it `is_direct`: a GPU's slab by slab,
+  /// once a request names it. \errors `unsupported` beyond 63 peers
+  [[nodiscard]] result<void> map_peer(const std::shared_ptr<memory_pool>& peer, bool is_direct);
   [[nodiscard]] wire::pool_number number_of(const memory_pool& peer) const override;
   void reach(const detail::buffer& of, wire::pool_number pool) override {
     reach_slab(of, pool, false);
@@ -165,6 +165,7 @@ class local_device final : public device_endpoint, public peer_memory {
   friend class prepared_request;
   struct known_peer {
     std::shared_ptr<memory_pool> pool;
+    bool is_direct = true;                   // its memory may be mapped
     std::map<std::uint64_t, bool> writable;  // slabs that are mapped, by offset
   };
   using deadline = std::optional<std::chrono::steady_clock::time_point>;

@@ -1,7 +1,10 @@
 // A device as one of several: the memory of its peers, and its parts.
 #include "device/local/local_device.hpp"
 #include "device/mailbox/operands.hpp"
+#include "request/description/table.hpp"
 #include "wire/codec.hpp"
+
+#include <troupe/collective/reduction.hpp>
 
 #include <fmt/format.h>
 
@@ -13,7 +16,7 @@
 
 namespace troupe {
 
-result<void> local_device::map_peer(const std::shared_ptr<memory_pool>& pool) {
+result<void> local_device::map_peer(const std::shared_ptr<memory_pool>& pool, bool is_direct) {
   const std::lock_guard meeting(meeting_mutex_);
   if (pool == device_memory_ || number_of(*pool) != 0) return {};
   const wire::pool_number number = requests_->add_peer(pool->base(), pool->bytes());
@@ -23,7 +26,9 @@ result<void> local_device::map_peer(const std::shared_ptr<memory_pool>& pool) {
                                         ordinal_, wire::max_peers),
                  .device = ordinal_};
   }
-  if (pool->on_device()) {
+  if (!is_direct) {
+    // It has a number only, and is never mapped.
+  } else if (pool->on_device()) {
     // Before any slab is mapped, and without the lock that the watcher takes.
     pool->watch_slabs(
         this, [this, of = pool.get()](const slab_place& removed) { forget_slab(*of, removed); });
@@ -31,7 +36,7 @@ result<void> local_device::map_peer(const std::shared_ptr<memory_pool>& pool) {
     supervisor_->map_peer(number, pool->bytes(), pool->memory());
   }
   const std::lock_guard lock(peers_mutex_);
-  peers_.push_back({.pool = pool, .writable = {}});
+  peers_.push_back({.pool = pool, .is_direct = is_direct, .writable = {}});
   return {};
 }
 
@@ -48,6 +53,7 @@ void local_device::reach_slab(const detail::buffer& of, wire::pool_number pool, 
   const auto place = static_cast<const memory_pool&>(*of.owner).slab_of(of);
   if (!place) return;
   const std::lock_guard lock(peers_mutex_);
+  if (!peers_[pool - wire::first_peer_pool].is_direct) return;
   auto& mapped = peers_[pool - wire::first_peer_pool].writable;
   const auto [known, is_new] = mapped.try_emplace(place->offset, writable);
   if (!is_new) {
@@ -96,7 +102,11 @@ result<void> local_device::write_part(prepared_request& made, const request_type
   r.quarantine = record::trial::is_exempt;
   r.taint_changes = completions_->taints().changes();  // before the operands are checked
 
-  part_operands operands(type, *device_memory_, *host_memory_, r.operands, *this);
+  // In two steps, ranks also read the output of others.
+  const auto& part = value_at<world_part>(request, *type.fields->part_at);
+  const bool reads_outputs = part.ranks() > 2 && !part.through_host &&
+                             type.id == request_type_of<collective::all_reduce>().id;
+  part_operands operands(type, *device_memory_, *host_memory_, r.operands, *this, reads_outputs);
   const auto encode = [&](std::span<std::byte> to) {
     r.operands.clear();
     r.on_its_way.store(true, std::memory_order_seq_cst);

@@ -103,7 +103,8 @@ auto part_operands::elsewhere(std::string_view field, const any_tensor& t, acces
   const wire::pool_number pool = peers_.number_of(owner);
   if (pool == 0 || owner.closed()) return checked_operands::elsewhere(field, t, role);
   keep(buffer);
-  if (role != access::write && owner.on_device()) peers_.reach(*buffer.get(), pool);
+  const bool is_read = role != access::write || reads_outputs_;
+  if (is_read && owner.on_device()) peers_.reach(*buffer.get(), pool);
   return place{.buffer = buffer->id,
                .pool = pool,
                .offset = static_cast<std::uint64_t>(t.address() - owner.base())};

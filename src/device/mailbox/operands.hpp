@@ -70,14 +70,17 @@ class outgoing_operands final : public checked_operands {
 class part_operands final : public checked_operands {
  public:
   part_operands(const request_type& of, const memory_pool& device_memory, memory_pool& host_memory,
-                operand_list& kept, peer_memory& peers) noexcept
-      : checked_operands(of, device_memory, host_memory, kept), peers_(peers) {}
+                operand_list& kept, peer_memory& peers, bool reads_outputs) noexcept
+      : checked_operands(of, device_memory, host_memory, kept),
+        peers_(peers),
+        reads_outputs_(reads_outputs) {}
 
  private:
   [[nodiscard]] result<place> elsewhere(std::string_view field, const any_tensor& t,
                                         access role) override;
 
   peer_memory& peers_;
+  const bool reads_outputs_;  // those of peers
 };
 
 /// True if a request with these operands may run again after it may have run in part: it reads

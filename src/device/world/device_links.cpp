@@ -13,6 +13,7 @@ device_link link_between(local_device& reader, local_device& owner) {
       owner.config().isolation == isolation::thread) {
     return found;
   }
+  if (!reader.config().peer_access || !owner.config().peer_access) return found;
   const auto& from = reader.memory().source();
   const auto& to = owner.memory().source();
   if (!from && !to) return {.through = device_link::kind::shared_memory, .native_atomics = true};

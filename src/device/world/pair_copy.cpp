@@ -1,6 +1,7 @@
 // A copy between two devices is a request for the world of the two.
 #include "device/copy/copy_between.hpp"
 #include "device/local/sibling_devices.hpp"
+#include "device/world/device_links.hpp"
 #include "device/world/world_core.hpp"
 
 #include <troupe/collective/exchange.hpp>
@@ -43,6 +44,8 @@ std::optional<future<void>> copy_between(const std::shared_ptr<device_endpoint>&
   if (auto valid = validate(memory::copy{.from = from, .to = to}); !valid) {
     return make_failed_future<void>(std::move(valid).error());
   }
+  // Two copies through host memory are faster than staging in pieces.
+  if (!link_between(*reads, *owns).is_direct()) return std::nullopt;
   const std::shared_ptr<world_core> both = world_of(owns, reads);
   if (!both) return std::nullopt;
   const world pair(both);

@@ -81,7 +81,7 @@ result<std::vector<any_tensor>> world::allocate(dtype type, const shape& extents
   for (const auto& core : core_->devices()) {
     auto one = device(core).allocate(type, extents);
     if (!one) return std::move(one).error();
-    all.push_back(*std::move(one));
+    core_->map_ahead(all.emplace_back(*std::move(one)));
   }
   return all;
 }

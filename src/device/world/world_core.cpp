@@ -7,10 +7,13 @@
 #include "request/description/text.hpp"
 #include "wire/world_bells.hpp"
 
+#include <troupe/collective/connect.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <string_view>
 #include <utility>
 
@@ -36,24 +39,24 @@ std::chrono::nanoseconds longest_limit(const std::vector<std::shared_ptr<local_d
   return longest;
 }
 
-// Whether a device can be in a world with the others.
-result<void> can_join(local_device& one, std::span<const std::shared_ptr<local_device>> others) {
-  const auto refuse = [&](std::string why) {
-    return error{.code = errc::unsupported, .message = std::move(why), .device = one.ordinal()};
-  };
+result<void> can_join(local_device& one) {
   if (one.config().isolation == isolation::thread) {
-    return refuse(fmt::format(
-        "device {} runs in threads of the program, which cannot be ended while they wait for other "
-        "devices (device_config::isolation)",
-        one.ordinal()));
-  }
-  for (const auto& other : others) {
-    if (other.get() == &one || other->config().isolation == isolation::thread) continue;
-    if (link_between(one, *other).is_direct()) continue;
-    return refuse(fmt::format("device {} cannot read the memory of device {} (system::topology)",
-                              one.ordinal(), other->ordinal()));
+    return error{.code = errc::unsupported,
+                 .message = fmt::format(
+                     "device {} runs in threads of the program, which cannot be ended while they "
+                     "wait for other devices (device_config::isolation)",
+                     one.ordinal()),
+                 .device = one.ordinal()};
   }
   return {};
+}
+
+bool some_cannot_read(const std::vector<std::shared_ptr<local_device>>& devices) {
+  for (const auto& reader : devices) {
+    for (const auto& owner : devices)
+      if (owner != reader && !link_between(*reader, *owner).is_direct()) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -68,7 +71,7 @@ result<std::shared_ptr<world_core>> world_core::create(
                                         wire::max_peers, devices.size())};
   }
   for (std::size_t i = 0; i < devices.size(); ++i) {
-    if (auto can = can_join(*devices[i], devices); !can) return std::move(can).error();
+    if (auto can = can_join(*devices[i]); !can) return std::move(can).error();
     const auto again = std::find(devices.begin(), devices.begin() + std::ptrdiff_t(i), devices[i]);
     if (again != devices.begin() + std::ptrdiff_t(i)) {
       return invalid(fmt::format("a device is in a world once; device {} is rank {} and rank {}",
@@ -88,6 +91,9 @@ result<std::shared_ptr<world_core>> world_core::create(
   if (auto mapped = made->map_all(); !mapped) return std::move(mapped).error();
   for (const auto& one : made->devices_)
     one->watch_with(made);
+  if (config.transport == transport::nccl && made->devices_.size() > 1) {
+    if (auto connected = made->connect_at_once(); !connected) return std::move(connected).error();
+  }
   return made;
 }
 
@@ -98,12 +104,21 @@ world_core::world_core(std::vector<std::shared_ptr<local_device>> devices,
       limit_(config.run_limit.value_or(longest_limit(devices_))),
       look_interval_(worker_watch::look_interval(limit_)),
       order_(std::move(order)),
+      through_host_(some_cannot_read(devices_)),
+      transport_(devices_, config_, through_host_),
       driver_(new world_driver(reactors_of(devices_))) {}
 
-world_core::~world_core() = default;
+world_core::~world_core() {
+  if (page_.null() || !transport_.has_connected() || devices_.front()->completions().is_copy()) {
+    return;
+  }
+  // Threads of workers look at the page until they see that the world has ended.
+  wire::break_connection(page(), std::numeric_limits<std::uint64_t>::max());
+  if (const auto siblings = devices_.front()->siblings()) siblings->keep(page_);
+}
 
 result<void> world_core::allocate_words() {
-  auto made = world_words::allocate(devices_, config_.staging_bytes);
+  auto made = world_words::allocate(devices_, config_.staging_bytes, through_host_);
   if (!made) return std::move(made).error();
   page_ = std::move(made->page);
   words_ = std::move(made->ranks);
@@ -113,7 +128,9 @@ result<void> world_core::allocate_words() {
 result<void> world_core::map_all() {
   for (const auto& one : devices_) {
     for (const auto& peer : devices_) {
-      if (auto mapped = one->map_peer(peer->shared_memory()); !mapped) return mapped;
+      if (peer == one) continue;
+      const bool is_direct = link_between(*one, *peer).is_direct();
+      if (auto mapped = one->map_peer(peer->shared_memory(), is_direct); !mapped) return mapped;
     }
     for (const any_tensor& words : words_)
       one->reach_words(words);
@@ -136,6 +153,10 @@ result<void> world_core::check(const request_type& type, const void* request,
     error why = one->supervision().stop_reason();
     why.device = one->ordinal();
     return why;
+  }
+  if (world_transport::is_connect(type) && !transport_.excluded().empty()) {
+    return error{.code = errc::unsupported,
+                 .message = "NCCL may not be used: " + transport_.excluded()};
   }
   const description_table& t = *type.fields;
   const std::size_t ranks = devices_.size();
@@ -182,9 +203,17 @@ result<void> world_core::send(const request_type& type, void* request, world_par
   part.words = words_;
   part.page = page_;
   part.rank = 0;
+  part.connection = 0;
+  part.through_host = through_host_;
   if (auto good = check(type, request, options); !good) return refuse(std::move(good).error());
   // Once for all parts: their ranks alone differ.
   if (auto valid = type.validate(request); !valid) return refuse(std::move(valid).error());
+  if (!world_transport::is_connect(type)) {
+    connect_again();
+    auto by = transport_.connection_for(type, request, page());
+    if (!by) return refuse(std::move(by).error());
+    part.connection = static_cast<std::int64_t>(*by);
+  }
   std::optional<clock::time_point> deadline;
   if (options.deadline) deadline = detail::deadline_after(clock::now(), *options.deadline);
   for (;;) {
@@ -192,7 +221,7 @@ result<void> world_core::send(const request_type& type, void* request, world_par
     auto parts = prepare(type, request, part);
     if (parts) {
       const bool awaited = static_cast<bool>(done);
-      begin(type, std::move(done), deadline);
+      begin(type, part, std::move(done), deadline);
       publish(*std::move(parts), awaited);
       return {};
     }
@@ -231,12 +260,14 @@ bool world_core::may_wait(const error& refusal) const {
 }
 
 // With the order.
-void world_core::begin(const request_type& type, detail::completion&& done,
+void world_core::begin(const request_type& type, const world_part& part, detail::completion&& done,
                        std::optional<clock::time_point> deadline) {
   const std::lock_guard lock(mutex_);
   operation& made = under_way_.emplace_back();
   made.number = next_++;
   made.type = &type;
+  made.connection = static_cast<std::uint64_t>(part.connection);
+  if (world_transport::is_connect(type)) transport_.connects(made.number);
   made.left = devices_.size();
   made.has_ended.assign(devices_.size(), false);
   made.done = std::move(done);
@@ -293,10 +324,15 @@ void world_core::part_has_ended(std::uint64_t number, std::size_t rank, const er
   if (done) done(nullptr, why ? &*why : nullptr);
 }
 
-// Every earlier operation has ended on all ranks.
+// With the mutex. Every earlier operation has ended on all ranks.
 void world_core::drop(std::uint64_t number) noexcept {
   wire::world_page& words = page();
   if (words.dropped[0].operation.load(std::memory_order_relaxed) >= number) return;
+  // Ranks that wait in NCCL leave it when the connection is broken.
+  const auto found = std::ranges::find(under_way_, number, &operation::number);
+  if (found != under_way_.end() && found->connection != 0) {
+    wire::break_connection(words, found->connection);
+  }
   for (wire::world_page::drop_word& word : words.dropped)
     word.operation.store(number, std::memory_order_release);
   for (std::size_t rank = 0; rank < devices_.size(); ++rank)
@@ -332,6 +368,7 @@ world_health world_core::health() const {
     now.failed = failed_;
     now.last_failure = last_failure_;
     now.operations = next_ - 1;
+    now.nccl = transport_.health(page());
   }
   for (const in_short& one : all) {
     now.under_way.push_back(

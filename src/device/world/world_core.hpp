@@ -3,6 +3,7 @@
 #include "device/local/local_device.hpp"
 #include "device/supervision/request_watch.hpp"
 #include "device/world/world_driver.hpp"
+#include "device/world/world_transport.hpp"
 #include "wire/world_words.hpp"
 
 #include <troupe/device/world_config.hpp>
@@ -52,6 +53,9 @@ class world_core final : public request_watch, public std::enable_shared_from_th
   result<void> send(const request_type& type, void* request, world_part& part,
                     const request_options& options, detail::completion done);
   [[nodiscard]] world_health health() const;
+  /// Maps a tensor of a rank in the workers of all others, which they do otherwise when a request
+  /// names it first.
+  void map_ahead(const any_tensor& of);
 
   /// Answers callers at their deadlines, and gives an operation up whose parts run for too long.
   [[nodiscard]] clock::time_point look(clock::time_point now) override;
@@ -66,6 +70,7 @@ class world_core final : public request_watch, public std::enable_shared_from_th
   };
   struct operation : in_short {    // no parts until all are published
     std::size_t left = 0;          // parts that have not ended
+    std::uint64_t connection = 0;  // of NCCL
     std::optional<error> failure;  // the first
     std::size_t failed_on = 0;     // rank
     detail::completion done;
@@ -80,13 +85,15 @@ class world_core final : public request_watch, public std::enable_shared_from_th
              std::shared_ptr<std::mutex> order);
   [[nodiscard]] result<void> allocate_words();
   [[nodiscard]] result<void> map_all();
+  [[nodiscard]] result<void> connect_at_once();
+  void connect_again();
   [[nodiscard]] result<void> check(const request_type& type, const void* request,
                                    const request_options& options) const;
   [[nodiscard]] result<std::vector<prepared_request>> prepare(const request_type& type,
                                                               const void* request,
                                                               world_part& part);
   [[nodiscard]] bool may_wait(const error& refusal) const;
-  void begin(const request_type& type, detail::completion&& done,
+  void begin(const request_type& type, const world_part& part, detail::completion&& done,
              std::optional<clock::time_point> deadline);
   void publish(std::vector<prepared_request>&& parts, bool awaited);
   void part_has_ended(std::uint64_t number, std::size_t rank, const error* failure);
@@ -111,6 +118,8 @@ class world_core final : public request_watch, public std::enable_shared_from_th
   const std::chrono::nanoseconds limit_;
   const std::chrono::nanoseconds look_interval_;
   const std::shared_ptr<std::mutex> order_;
+  const bool through_host_;  // some ranks cannot read each other's memory
+  world_transport transport_;
   const std::unique_ptr<world_driver, let_go> driver_;
   std::vector<any_tensor> words_;  // by rank; each part keeps them, too
   any_tensor page_;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <new>
 #include <utility>
 
@@ -35,17 +36,21 @@ result<any_tensor> words_in_host_memory(local_device& of, std::int64_t staging_b
   return words;
 }
 
-result<any_tensor> words_on_device(local_device& of, std::int64_t staging_bytes) {
+// As a GPU sees them.
+result<any_tensor> words_of_blocks(local_device& of, memory_space space,
+                                   std::int64_t staging_bytes) {
   // Each block's part of a slot is aligned to 256 bytes.
   constexpr std::int64_t least_slot = std::int64_t{256} * wire::blocks_of_part;
-  return take(of, memory_space::device,
-              words_bytes(wire::device_staging_offset, staging_bytes, least_slot));
+  auto words = take(of, space, words_bytes(wire::device_staging_offset, staging_bytes, least_slot));
+  if (words && space == memory_space::host)
+    std::memset(words->address(), 0, wire::device_staging_offset);
+  return words;
 }
 
 }  // namespace
 
 result<world_words> world_words::allocate(std::span<const std::shared_ptr<local_device>> devices,
-                                          std::int64_t staging_bytes) {
+                                          std::int64_t staging_bytes, bool through_host) {
   world_words made;
   auto page = take(*devices.front(), memory_space::host, sizeof(wire::world_page));
   if (!page) return std::move(page).error();
@@ -53,9 +58,11 @@ result<world_words> world_words::allocate(std::span<const std::shared_ptr<local_
   ::new (made.page.address()) wire::world_page();
   std::vector<future<void>> zeroed;
   for (const auto& one : devices) {
-    const bool on_device = one->memory().on_device();
-    auto words = on_device ? words_on_device(*one, staging_bytes)
-                           : words_in_host_memory(*one, staging_bytes);
+    const bool has_blocks = one->memory().on_device();
+    const bool on_device = has_blocks && !through_host;
+    const auto space = on_device ? memory_space::device : memory_space::host;
+    auto words = has_blocks ? words_of_blocks(*one, space, staging_bytes)
+                            : words_in_host_memory(*one, staging_bytes);
     if (!words) return std::move(words).error();
     if (on_device) zeroed.push_back(device(one).library("memory").ask(memory::fill{.to = *words}));
     made.ranks.push_back(*std::move(words));

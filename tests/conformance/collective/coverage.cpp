@@ -15,10 +15,10 @@ const must_cover collective("collective",
                                 {"all_reduce reduce reduce_scatter", every_type()},
                                 {"broadcast all_gather gather scatter", every_type()},
                                 {"all_to_all all_to_allv exchange", every_type()},
-                                {"barrier", {}},
+                                {"barrier connect", {}},
                             },
                             "all_reduce reduce reduce_scatter broadcast all_gather gather scatter "
-                            "all_to_all all_to_allv exchange barrier");
+                            "all_to_all all_to_allv exchange barrier connect");
 
 }  // namespace
 }  // namespace troupe::conformance

@@ -172,7 +172,7 @@ TEST_P(CollectiveReduction, GivesOneRankTheResultOrEachItsPart) {
 
 TEST_P(CollectiveReduction, ScalesByANumberOfEachRank) {
   const auto n = static_cast<std::int64_t>(w_.all.size());
-  const std::vector<float> numbers{0.75F, -3.0F, 0.1F};
+  const std::vector<float> numbers{0.75F, -3.0F, 0.1F, 2.5F};
   for (const dtype type : {dtype::f64, dtype::f32, dtype::bf16, dtype::c64, dtype::c128}) {
     const bool is_double = type == dtype::f64 || type == dtype::c128;
     const auto factors = w_.all.allocate(is_double ? dtype::f64 : dtype::f32, {}).value();
@@ -199,9 +199,10 @@ TEST_P(CollectiveReduction, ScalesByANumberOfEachRank) {
   }
 }
 
-// Longer than what passes through staging memory out of place; and several items at once.
+// Longer than what passes through staging memory out of place, and of more than two ranks in two
+// steps; and several items at once.
 TEST_P(CollectiveReduction, TakesEveryLengthAndSeveralItems) {
-  for (const std::int64_t count : {0, 1, 3, 1025, 100'003}) {
+  for (const std::int64_t count : {0, 1, 3, 1025, 200'003}) {
     auto x = w_.random(dtype::f32, {count});
     auto y = w_.random(dtype::f32, {count});
     const auto second = w_.random(dtype::bf16, {3, 5});
@@ -252,7 +253,7 @@ TEST_P(CollectiveReduction, TakesAnyOrderOfDimensionsThatAllRanksShare) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ranks, CollectiveReduction, testing::Values(1, 2, 3));
+INSTANTIATE_TEST_SUITE_P(Ranks, CollectiveReduction, testing::Values(1, 2, 3, 4));
 
 }  // namespace
 }  // namespace troupe::conformance

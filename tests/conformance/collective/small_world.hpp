@@ -30,7 +30,8 @@ inline raw part_of(const raw& all, std::size_t first, std::size_t count) {
 
 /// A world with elements of any type. If the program's device is a GPU, so is the only rank of a
 /// world. With TROUPE_TEST_GPU_WORLDS all ranks are: GPU 0, 1 and so on, and from 0 again if there
-/// are too few. Else their workers are of the CPU backend.
+/// are too few. Else their workers are of the CPU backend. With TROUPE_TEST_APART no rank reads the
+/// memory of another one.
 class small_world {
  public:
   explicit small_world(std::size_t ranks, std::int64_t staging_bytes = 16 << 10)
@@ -76,18 +77,21 @@ class small_world {
     const device* const its = usual->its_device();
     const bool on_gpus = its != nullptr && its->description().architecture.starts_with("sm_") &&
                          (ranks == 1 || std::getenv("TROUPE_TEST_GPU_WORLDS") != nullptr);
+    const bool peer_access = std::getenv("TROUPE_TEST_APART") == nullptr;
     std::vector<device> devices;
     std::int32_t gpus = 0;
     for (std::int32_t i = 0; i < static_cast<std::int32_t>(ranks); ++i) {
       if (!on_gpus) {
         devices.push_back(system_.device(i, {.backend = backend_kind::cpu,
                                              .memory_limit_bytes = std::uint64_t{64} << 20,
+                                             .peer_access = peer_access,
                                              .standby = false,
                                              .lane_threads = 1}));
         continue;
       }
       const device_config config{.backend = backend_kind::cuda,
                                  .memory_limit_bytes = std::uint64_t{1} << 30,
+                                 .peer_access = peer_access,
                                  .standby = false};
       try {
         devices.push_back(system_.device(i, config));

@@ -1,12 +1,17 @@
 // A stream of sums over all devices, of which one rank after the other is lost.
 //
-//   gpu_worlds [--ranks N] [--kills N] [--faults N] [--seed S] [--json FILE]
+//   gpu_worlds [--ranks N] [--kills N] [--pairs N] [--all N] [--stops N] [--faults N]
+//              [--transport nccl] [--seconds S] [--seed S] [--json FILE]
 //
-// N kills, and N faults of each kind that a request on the same device can cause. Each trial loses
-// a worker in the middle of the stream and waits for the next result of all ranks, which is
-// compared with the right one. One JSON line for each trial, and a table at the end; stops at the
-// first promise that is broken. TROUPE_BACKEND says what is tried; without it, CUDA where there is
-// a card. Without --ranks a rank for each GPU, and at least two: then both are on the same one.
+// N kills of one rank, of two at once and of all; N workers that are stopped (SIGSTOP), which the
+// silence watch replaces; and N faults of each kind that a request on the same device can cause.
+// Each trial loses workers in the middle of the stream and waits for the next result of all ranks,
+// which is compared with the right one. Each kind has its share of S seconds, after which the next
+// one begins. One JSON line for each trial, and a table at the end; stops at the first promise
+// that is broken. TROUPE_BACKEND says what is tried; without it, CUDA where there is a card.
+// Without
+// --ranks a rank for each GPU, and at least two: then both are on the same one. By NCCL, sums are
+// out of place, and each trial begins once the world is connected again.
 
 #include "gpu/faults/fault_cases.hpp"
 #include "gpu/json_line.hpp"
@@ -124,15 +129,24 @@ class stream {
 
 struct loss_kind {
   std::string name;
-  std::optional<fault::kind> fault;  // nothing: it is killed
+  std::int64_t trials;
+  std::size_t victims = 1;             // at once
+  std::optional<fault::kind> fault{};  // nothing: a signal
+  int signal = SIGKILL;
 };
 
-std::vector<loss_kind> kinds_of(backend_kind backend) {
+std::vector<loss_kind> kinds_of(backend_kind backend, std::size_t ranks, const arguments& words) {
   using fault::kind;
-  std::vector<loss_kind> all{{"killed", std::nullopt}};
+  std::vector<loss_kind> all{
+      {.name = "killed", .trials = words.number("--kills", 10)},
+      {.name = "two killed", .trials = words.number("--pairs", 0), .victims = 2},
+      {.name = "all killed", .trials = words.number("--all", 0), .victims = ranks},
+      {.name = "stopped", .trials = words.number("--stops", 0), .signal = SIGSTOP}};
   const auto add = [&](std::initializer_list<kind> some) {
     for (const kind one : some)
-      all.push_back({std::string(to_string(one)), one});
+      all.push_back({.name = std::string(to_string(one)),
+                     .trials = words.number("--faults", 10),
+                     .fault = one});
   };
   if (backend == backend_kind::cuda) {
     add({kind::unmapped_address, kind::misaligned_address, kind::failed_assertion, kind::trap,
@@ -145,38 +159,61 @@ std::vector<loss_kind> kinds_of(backend_kind backend) {
 
 class trials {
  public:
-  trials(backend_kind backend, std::int64_t ranks, std::uint64_t seed)
+  trials(backend_kind backend, std::int64_t ranks, std::uint64_t seed, transport by)
       : random_(seed),
+        by_(by),
         devices_(make_ranks(system_, backend, ranks)),
-        world_(system_.world(devices_)) {
-    // Through staging memory, short and in pieces; and longer, which reads peers' tensors.
+        world_(system_.world(devices_, {.transport = by})) {
+    // Through staging memory, short and in pieces; and longer, which reads peers' tensors: more
+    // than two ranks in two steps.
     streams_.emplace_back(world_, 128, false);
-    streams_.emplace_back(world_, 1 << 19, true);
+    if (by != transport::nccl) streams_.emplace_back(world_, 1 << 19, true);
     streams_.emplace_back(world_, 1 << 19, false);
     for (const device& one : devices_)
       left_undefined_.push_back(device(one).tensor<float>({64}).value());
   }
   [[nodiscard]] std::size_t ranks() const noexcept { return devices_.size(); }
 
-  /// Loses a worker in the middle of sums. Returns how long the next result took, in milliseconds.
-  double run(const loss_kind& what) {
+  struct times {
+    double lost = 0;  ///< from the loss until the program knew of it, in milliseconds
+    double next = 0;  ///< until the next result was there
+  };
+  /// Loses workers in the middle of sums.
+  times run(const loss_kind& what) {
     await_standbys();
     stream& sums = streams_[random_() % streams_.size()];
-    const std::size_t rank = random_() % ranks();
+    if (by_ == transport::nccl) await_connection();
+    const std::size_t first = random_() % ranks();
     std::vector<future<void>> under_way;
     for (int i = 0; i < 4; ++i)
       under_way.push_back(sums.next());
     std::this_thread::sleep_for(std::chrono::microseconds(random_() % 1000));
+    const device& watched = devices_[first];
+    const auto generation = watched.generation();
     const auto begin = clock::now();
-    lose(devices_[rank], what, left_undefined_[rank]);
+    const auto since = [&] {
+      return std::chrono::duration<double, std::milli>(clock::now() - begin).count();
+    };
+    for (std::size_t i = 0; i < std::min(what.victims, ranks()); ++i) {
+      const std::size_t rank = (first + i) % ranks();
+      lose(devices_[rank], what, left_undefined_[rank]);
+    }
     auto last = sums.next();
+    times took;
+    const auto is_known = [&] {
+      return watched.generation() != generation || watched.health().state != device_state::ready;
+    };
+    while (!is_known() && since() < 20'000.0)
+      (void)last.wait_for(100us);
+    took.lost = since();
     await(last);
-    const double took = std::chrono::duration<double, std::milli>(clock::now() - begin).count();
+    took.next = since();
     for (auto& one : under_way)
       await(one);
     if (std::string amiss = sums.amiss(); !amiss.empty()) throw std::runtime_error(amiss);
     return took;
   }
+  [[nodiscard]] nccl_health nccl() const { return world_.health().nccl; }
   [[nodiscard]] std::uint64_t replayed() const {
     std::uint64_t parts = 0;
     for (const device& one : devices_)
@@ -213,7 +250,7 @@ class trials {
   }
   static void lose(device& one, const loss_kind& what, const tensor<float>& output) {
     if (!what.fault) {
-      if (const auto worker = one.worker_pid()) ::kill(*worker, SIGKILL);
+      if (const auto worker = one.worker_pid()) ::kill(*worker, what.signal);
       return;
     }
     // Its own failure is no part of the trial.
@@ -231,7 +268,19 @@ class trials {
     }
   }
 
+  // Any request has the world connect again.
+  void await_connection() {
+    const auto until = clock::now() + longest_wait;
+    while (nccl().state != nccl_health::connection::ready) {
+      if (clock::now() > until) throw std::runtime_error("no connection: " + nccl().reason);
+      auto one = streams_.front().next();
+      await(one);
+      std::this_thread::sleep_for(5ms);
+    }
+  }
+
   std::mt19937_64 random_;
+  const transport by_;
   system system_{{.log = [](const log_entry&) {}}};
   std::vector<device> devices_;
   world world_;
@@ -239,41 +288,65 @@ class trials {
   std::deque<stream> streams_;
 };
 
+/// Percentiles of some times.
+std::string text_of(std::vector<double> took) {
+  std::ranges::sort(took);
+  const auto at = [&](double part) {
+    return took[std::min(took.size() - 1, static_cast<std::size_t>(part * double(took.size())))];
+  };
+  return fmt::format("p50 {:.1f}, p99 {:.1f}, most {:.1f}", at(0.5), at(0.99), took.back());
+}
+
 int run(const arguments& words) {
   const backend_kind backend = backend_under_test();
   const auto seed = static_cast<std::uint64_t>(words.number("--seed", 1));
   std::ofstream lines(words.text("--json", "worlds.jsonl"));
-  trials all(backend, words.number("--ranks", 0), seed);
-  fmt::print("worlds: {} ranks, backend {}, seed {}\n", all.ranks(), name_of(backend), seed);
+  const bool by_nccl = words.text("--transport", "automatic") == "nccl";
+  trials all(backend, words.number("--ranks", 0), seed,
+             by_nccl ? transport::nccl : transport::automatic);
+  fmt::print("worlds: {} ranks, backend {}, {}seed {}\n", all.ranks(), name_of(backend),
+             by_nccl ? "by NCCL, " : "", seed);
+  const auto kinds = kinds_of(backend, all.ranks(), words);
+  const auto given = [](const loss_kind& one) { return one.trials > 0; };
+  const std::chrono::duration<double> share(
+      double(words.number("--seconds", 100'000)) /
+      double(std::max<std::ptrdiff_t>(std::ranges::count_if(kinds, given), 1)));
   int made = 0;
   std::string amiss;
-  for (const loss_kind& what : kinds_of(backend)) {
-    const auto count = words.number(what.fault ? "--faults" : "--kills", 10);
-    std::vector<double> took;
-    for (std::int64_t i = 0; i < count && amiss.empty(); ++i, ++made) {
+  for (const loss_kind& what : kinds) {
+    const auto until = clock::now() + share;
+    std::vector<double> lost, next;
+    for (std::int64_t i = 0; i < what.trials && amiss.empty(); ++i) {
+      if (clock::now() > until) {
+        fmt::print("{}: {} of {} trials, its time is over\n", what.name, i, what.trials);
+        break;
+      }
       json_line line;
       line.add("kind", what.name).add("trial", i).add("ranks", all.ranks());
+      if (by_nccl) line.add("transport", std::string("nccl"));
       try {
-        took.push_back(all.run(what));
-        line.add("next_ms", took.back());
+        const trials::times took = all.run(what);
+        made += static_cast<int>(what.victims);
+        lost.push_back(took.lost);
+        next.push_back(took.next);
+        line.add("lost_ms", took.lost).add("next_ms", took.next);
       } catch (const std::exception& broken) {
         amiss = fmt::format("{}, trial {}: {}", what.name, i, broken.what());
         line.add("miss", amiss);
       }
       lines << line.text() << std::endl;
     }
-    if (took.empty()) continue;
-    std::ranges::sort(took);
-    const auto at = [&](double part) {
-      return took[std::min(took.size() - 1, static_cast<std::size_t>(part * double(took.size())))];
-    };
+    if (next.empty()) continue;
     fmt::print(
-        "{:20} {:4} trials; next right result after ms: p50 {:.1f}, p99 {:.1f}, most {:.1f}\n",
-        what.name, took.size(), at(0.5), at(0.99), took.back());
+        "{:20} {:4} trials; next right result after ms: {}; of these until the loss was "
+        "known: {}\n",
+        what.name, next.size(), text_of(next), text_of(lost));
     std::fflush(stdout);
   }
   if (amiss.empty()) {
-    fmt::print("worlds: ok, {} workers lost, {} parts ran again\n", made, all.replayed());
+    const std::string nccl =
+        by_nccl ? fmt::format(", {} operations by NCCL", all.nccl().operations) : std::string();
+    fmt::print("worlds: ok, {} workers lost, {} parts ran again{}\n", made, all.replayed(), nccl);
     return 0;
   }
   fmt::print("worlds: FAILED at {}\n", amiss);

@@ -1,10 +1,12 @@
 #pragma once
 
 #include "libraries/collective/cpu/shared_words.hpp"
+#include "libraries/collective/shared/nccl/calls.hpp"
 #include "libraries/collective/shared/words.hpp"
 
 #include <troupe/plugin/executor.hpp>
 
+#include <cstdint>
 #include <utility>
 
 namespace troupe::cpu {
@@ -26,12 +28,19 @@ template <class Run>
 }
 
 /// Runs a part that is one step without staging: `pull` reads inputs of all ranks and writes this
-/// rank's output.
-template <class Pull>
-[[nodiscard]] result<void> run_direct(const world_part& part, const lane_context& lane,
-                                      Pull&& pull) {
-  return run_part(part, lane, [&](auto& steps, const shared_words&) {
-    return steps.direct(collective::step_of(lane.sequence(), 0), pull);
+/// rank's output. If the request has a connection, NCCL makes the output first.
+template <class R, class Pull>
+[[nodiscard]] result<void> run_direct(const R& r, const lane_context& lane, Pull&& pull) {
+  return run_part(r.part, lane, [&](auto& steps, const shared_words& words) {
+    const std::uint64_t step = collective::step_of(lane.sequence(), 0);
+    if constexpr (requires { r.x; }) {
+      if (r.part.connection != 0) {
+        const bool is_made = collective::nccl::enqueue(r, nullptr);
+        const auto number = static_cast<std::uint64_t>(r.part.connection);
+        return steps.verified(step, [&] { return is_made && !words.is_broken(number); }, pull);
+      }
+    }
+    return steps.direct(step, pull);
   });
 }
 

@@ -1,12 +1,15 @@
 #include "libraries/collective/cpu/direct.hpp"
 #include "libraries/collective/shared/combine.hpp"
+#include "wire/world_algorithms.hpp"
 
 #include <troupe/collective/reduction.hpp>
 #include <troupe/plugin/static_registration.hpp>
 
 #include <algorithm>
+#include <concepts>
 #include <cstring>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace troupe::cpu {
@@ -15,9 +18,6 @@ namespace {
 using collective::combination;
 using collective::reduction;
 
-// Longer operations out of place read their peers' tensors, which costs another wait and saves a
-// copy. The processor's cache holds shorter ones.
-constexpr std::int64_t most_staged_bytes = std::int64_t{256} << 10;
 constexpr std::int64_t factor_bytes = 8;
 
 /// One operation on elements of all ranks.
@@ -88,6 +88,7 @@ struct combining {
 struct item {
   std::span<const any_tensor> x;
   const any_tensor* y = nullptr;  // this rank's; null if it gets none
+  std::int64_t first = 0;         // the element of x whose result is the first of y
 };
 
 std::vector<item> items_of(const std::vector<any_tensor>& x, const std::vector<any_tensor>& y,
@@ -101,13 +102,14 @@ std::vector<item> items_of(const std::vector<any_tensor>& x, const std::vector<a
   return all;
 }
 
-// `from`: the offset of the result's elements in each x, in bytes.
-void pull(const item& one, std::int64_t from, const combining& how) {
+// Combines `count` elements of the result, from the `first` of y on, where the peers' tensors are.
+void pull(const item& one, const combining& how, std::int64_t first, std::int64_t count) {
   if (one.y == nullptr) return;
+  const std::int64_t element = size_of(one.y->type());
   std::vector<const std::byte*> sources;
   for (const any_tensor& x : one.x)
-    sources.push_back(x.address() + from);
-  how.run(one.y->type(), sources, one.y->address(), one.y->count());
+    sources.push_back(x.address() + (one.first + first) * element);
+  how.run(one.y->type(), sources, one.y->address() + first * element, count);
 }
 
 // A factor in memory: a float or a double.
@@ -132,41 +134,57 @@ bool staged(Steps& steps, const shared_words& words, std::uint64_t operation,
     for (std::int64_t first = 0; first < mine.count(); first += longest) {
       const std::int64_t count = std::min(longest, mine.count() - first);
       const std::uint64_t step = collective::step_of(operation, number++);
-      const std::uint64_t slot = collective::slot_of(step);
-      const auto stage = [&] {
-        std::memcpy(words.slot(words.rank(), slot), mine.address() + first * element,
-                    static_cast<std::size_t>(count * element));
+      // Another slot for the step after it.
+      const auto stage = [&](std::uint64_t of) {
+        const std::int64_t from = of == step ? first : first + longest;
+        const std::uint64_t slot = collective::slot_of(of);
+        const std::int64_t some = std::min(longest, mine.count() - from);
+        std::memcpy(words.slot(words.rank(), slot), mine.address() + from * element,
+                    static_cast<std::size_t>(some * element));
         if (factors.empty()) return;
         const any_tensor& factor = factors[words.rank()];
         std::memcpy(factor_in(words.rank(), slot), factor.address(),
                     static_cast<std::size_t>(size_of(factor.type())));
       };
-      const auto combine = [&] {
+      const auto combine = [&](bool stages_next) {
+        if (stages_next) stage(step + 1);  // as GPUs do, both at once
         if (one.y == nullptr) return;
+        // The elements of this rank's result among those that are staged.
+        const std::int64_t begin = std::max(first, one.first);
+        const std::int64_t end = std::min(first + count, one.first + one.y->count());
+        if (begin >= end) return;
+        const std::uint64_t slot = collective::slot_of(step);
         std::vector<const std::byte*> sources;
         how.by_rank.clear();
         for (std::size_t rank = 0; rank < one.x.size(); ++rank) {
-          sources.push_back(words.slot(rank, slot));
+          sources.push_back(words.slot(rank, slot) + (begin - first) * element);
           if (factors.empty()) continue;
           how.by_rank.push_back(factor_at(factor_in(rank, slot), factors[rank].type()));
         }
-        how.run(mine.type(), sources, one.y->address() + first * element, count);
+        how.run(mine.type(), sources, one.y->address() + (begin - one.first) * element,
+                end - begin);
       };
-      if (!steps.staged(step, stage, combine)) return false;
+      if (!steps.staged(step, first + longest < mine.count(), stage, combine)) return false;
     }
   }
   // Each part keeps step with its peers, which may still read the slots of the one before.
-  return number > 0 || steps.staged(collective::step_of(operation, 0), [] {}, [] {});
+  return number > 0 ||
+         steps.staged(collective::step_of(operation, 0), false, [](std::uint64_t) {}, [](bool) {});
 }
 
 // All ranks decide alike.
-bool is_staged(const std::vector<any_tensor>& x, const std::vector<any_tensor>& y) {
+template <class R>
+wire::algorithm algorithm_of(const R& r) {
   std::int64_t bytes = 0;
-  for (std::size_t k = 0; k < x.size(); ++k) {
-    if (!y[k].null() && y[k].address() == x[k].address()) return true;
-    bytes += x[k].count() * size_of(x[k].type());
+  bool is_in_place = false;
+  for (std::size_t k = 0; k < r.x.size(); ++k) {
+    is_in_place = is_in_place || (!r.y[k].null() && r.y[k].address() == r.x[k].address());
+    bytes += r.x[k].count() * size_of(r.x[k].type());
   }
-  return bytes <= most_staged_bytes;
+  if (r.part.connection != 0) return wire::algorithm::direct;  // as NCCL's result is verified
+  return wire::algorithm_for(false, r.part.ranks(), bytes / r.part.ranks(),
+                             is_in_place || r.part.through_host,
+                             std::same_as<R, collective::all_reduce>);
 }
 
 // For steps that read their peers' tensors.
@@ -179,28 +197,77 @@ combining directly(const R& r) {
 }
 
 template <class R>
+result<void> run_staged(const R& r, const std::vector<item>& items, lane_context& lane) {
+  return run_part(r.part, lane, [&](auto& steps, const shared_words& words) {
+    return staged(steps, words, lane.sequence(), items, {.op = r.op, .factor = r.factor},
+                  r.factors);
+  });
+}
+
+// The elements of a result that a rank computes for all.
+std::pair<std::int64_t, std::int64_t> slice_of(const any_tensor& y, const world_part& part,
+                                               std::int64_t rank) {
+  const std::int64_t ranks = part.ranks();
+  const std::int64_t each = (y.count() + ranks - 1) / ranks;
+  const std::int64_t first = std::min(rank * each, y.count());
+  return {first, std::min(each, y.count() - first)};
+}
+
+result<void> run_two_shot(const collective::all_reduce& r, const std::vector<item>& items,
+                          lane_context& lane) {
+  return run_part(r.part, lane, [&](auto& steps, const shared_words&) {
+    return steps.two_shot(
+        collective::step_of(lane.sequence(), 0),
+        [&] {
+          const combining how = directly(r);
+          for (const item& one : items) {
+            const auto [first, count] = slice_of(*one.y, r.part, r.part.rank);
+            pull(one, how, first, count);
+          }
+        },
+        [&] {
+          for (const item& one : items) {
+            const std::int64_t element = size_of(one.y->type());
+            const any_tensor* const all = one.y - r.part.rank;  // those of all ranks
+            for (std::int64_t peer = 0; peer < r.part.ranks(); ++peer) {
+              const auto [first, count] = slice_of(*one.y, r.part, peer);
+              if (peer == r.part.rank || count == 0) continue;
+              std::memcpy(one.y->address() + first * element, all[peer].address() + first * element,
+                          static_cast<std::size_t>(count * element));
+            }
+          }
+        });
+  });
+}
+
+template <class R>
 result<void> run_whole(const R& r, lane_context& lane) {
   const std::vector<item> items = items_of(r.x, r.y, r.part);
-  if (is_staged(r.x, r.y)) {
-    return run_part(r.part, lane, [&](auto& steps, const shared_words& words) {
-      return staged(steps, words, lane.sequence(), items, {.op = r.op, .factor = r.factor},
-                    r.factors);
-    });
+  switch (algorithm_of(r)) {
+    case wire::algorithm::staged:
+      return run_staged(r, items, lane);
+    case wire::algorithm::two_shot:
+      if constexpr (std::same_as<R, collective::all_reduce>) return run_two_shot(r, items, lane);
+      break;
+    case wire::algorithm::direct:
+      break;
   }
-  return run_direct(r.part, lane, [&] {
+  return run_direct(r, lane, [&] {
     const combining how = directly(r);
     for (const item& one : items)
-      pull(one, 0, how);
+      if (one.y != nullptr) pull(one, how, 0, one.y->count());
   });
 }
 
 result<void> run_reduce_scatter(const collective::reduce_scatter& r, lane_context& lane) {
-  return run_direct(r.part, lane, [&] {
+  std::vector<item> items = items_of(r.x, r.y, r.part);
+  for (item& one : items)
+    one.first = r.part.rank * one.y->count();
+  if (r.part.through_host) return run_staged(r, items, lane);
+  return run_direct(r, lane, [&] {
     const combining how = directly(r);
-    for (const item& one : items_of(r.x, r.y, r.part)) {
-      const std::int64_t bytes = one.y->count() * size_of(one.y->type());
-      pull(one, r.part.rank * bytes, how);
-    }
+    for (const item& one : items)
+      pull(one, how, 0, one.y->count());
   });
 }
 

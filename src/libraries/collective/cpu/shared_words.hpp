@@ -41,6 +41,10 @@ class shared_words {
   }
   [[nodiscard]] std::uint64_t dropped() const noexcept { return load(page().dropped[0].operation); }
 
+  [[nodiscard]] bool is_broken(std::uint64_t connection) const noexcept {
+    return wire::is_broken(page(), connection);
+  }
+
   void pause() noexcept {
     if (!prepared_) {
       if (spin_.step()) return;

@@ -51,11 +51,23 @@ class block_words {
           of_.dropped + blockIdx.x * sizeof(wire::world_page::drop_word)));
     });
   }
+  /// Likewise.
+  [[nodiscard]] __device__ bool is_broken(std::uint64_t connection) {
+    return shared([&] {
+             return load(reinterpret_cast<const std::uint64_t*>(
+                 of_.dropped + blockIdx.x * sizeof(wire::world_page::drop_word) +
+                 offsetof(wire::world_page::drop_word, broken)));
+           }) >= connection;
+  }
   __device__ void pause() const { __nanosleep(500); }
 
   /// The block's part of a slot for staged input.
   [[nodiscard]] __device__ std::byte* slice(int rank, std::uint64_t slot) const {
-    return of_.words[rank] + wire::device_staging_offset +
+    return of_.words[rank] + slice_offset(slot);
+  }
+  /// The same behind the words of any rank.
+  [[nodiscard]] __device__ std::int64_t slice_offset(std::uint64_t slot) const {
+    return static_cast<std::int64_t>(wire::device_staging_offset) +
            (static_cast<std::int64_t>(slot) * wire::blocks_of_part + blockIdx.x) * of_.slice_bytes;
   }
 
@@ -137,6 +149,14 @@ __device__ void run_steps(const part_launch& of, late_failure failure, Run&& run
   }
 }
 
+/// A step without staging, whose output NCCL may have made.
+template <class Steps, class Pull>
+__device__ bool make_direct(Steps& steps, block_words& words, const part_launch& of,
+                            std::uint64_t step, Pull&& pull) {
+  if (of.trusted == 0) return steps.direct(step, pull);
+  return steps.verified(step, [&] { return !words.is_broken(of.trusted); }, pull);
+}
+
 // Data of peers is read past the L1 cache, which does not know that they write it.
 
 template <class T>
@@ -170,6 +190,12 @@ struct workers {
   [[nodiscard]] static __device__ workers of_block() {
     return {static_cast<std::int64_t>(threadIdx.x), static_cast<std::int64_t>(blockDim.x)};
   }
+  /// Those of a block from the `begin`th on, `count` of them; the others have nothing to do.
+  [[nodiscard]] static __device__ workers of_block_from(int begin, int count) {
+    const int at = static_cast<int>(threadIdx.x) - begin;
+    return {at >= 0 && at < count ? at : none, count};
+  }
+  static constexpr std::int64_t none = std::int64_t{1} << 62;
   [[nodiscard]] static __device__ workers of_all() {
     return {static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x,
             static_cast<std::int64_t>(gridDim.x) * blockDim.x};
@@ -179,7 +205,8 @@ struct workers {
 template <class Unit>
 __device__ void copy_units_by(workers all, const std::byte* from, std::byte* to,
                               std::int64_t units) {
-  constexpr int at_once = 4;
+  // Enough under way to hide the latency of a link.
+  constexpr int at_once = 8;
   const auto* const source = reinterpret_cast<const Unit*>(from);
   auto* const target = reinterpret_cast<Unit*>(to);
   for (std::int64_t i = all.first; i < units; i += at_once * all.step) {

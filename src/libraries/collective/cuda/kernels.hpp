@@ -4,6 +4,7 @@
 #include "backend/cuda/context/late_failure.hpp"
 #include "libraries/collective/cuda/part.hpp"
 #include "libraries/memory/shared/strided_loops.hpp"
+#include "wire/world_algorithms.hpp"
 
 #include <troupe/collective/reduction.hpp>
 #include <troupe/tensor/dtype.hpp>
@@ -26,12 +27,59 @@ struct pulled_pieces {
   int count = 0;
 };
 
+/// The same through staging memory: each rank stages its input of each item, of which its peers
+/// take what they need.
+struct staged_pieces {
+  struct piece {
+    std::byte* to;
+    std::int64_t first;  ///< byte of the source's input
+    std::int64_t bytes;
+    int item;
+    int source;  ///< rank
+  };
+  piece all[most_tensors];
+  int count = 0;
+  struct input {
+    const std::byte* from;
+    std::int64_t bytes;    ///< this rank's; 0 if it has none
+    std::int64_t longest;  ///< the longest of all ranks'
+  };
+  input inputs[most_tensors];
+  int items = 0;
+};
+
+/// A copy of one view to another through staging memory.
+struct staged_view {
+  struct view {
+    std::byte* at = nullptr;  ///< null if this rank has none
+    std::int64_t extents[max_rank];
+    std::int64_t strides[max_rank];  ///< in bytes
+    int rank = 0;
+
+    view() = default;
+    explicit view(const any_tensor& t) : at(t.address()), rank(t.rank()) {
+      for (int d = 0; d < rank; ++d) {
+        extents[d] = t.extent(d);
+        strides[d] = t.stride(d) * size_of(t.type());
+      }
+    }
+  };
+  view from;
+  view to;
+  int source = 0;
+  std::int64_t count = 0;
+  std::int64_t element_bytes = 1;
+};
+
 /// The reductions of one launch: x of all ranks, item by item, and this rank's y, null if it gets
-/// none. `counts` are elements.
+/// none. `counts` are elements of the result, which has the elements of x from `firsts` on.
 struct reduced_items {
   const std::byte* x[most_tensors];
   std::byte* y[most_tensors];
+  const std::byte* outputs[most_tensors];  ///< y of all ranks, if it is two_shot
   std::int64_t counts[most_tensors];
+  std::int64_t firsts[most_tensors];
+  std::int64_t x_counts[most_tensors];
   int items = 0;
   collective::reduction op{};
   double factor = 1.0;
@@ -39,7 +87,7 @@ struct reduced_items {
   const std::byte* factors[most_tensors];
   std::uint64_t wide_factors = 0;
   bool has_factors = false;
-  bool is_staged = false;
+  wire::algorithm how = wire::algorithm::direct;
 };
 
 /// One step.
@@ -55,7 +103,12 @@ struct reduced_items {
                                         const elementwise::strided_loops& loops,
                                         std::int64_t element_bytes, const std::byte* from,
                                         std::byte* to, late_failure failure, cudaStream_t stream);
-/// One step, or if it is staged `staged_steps` of each item.
+/// `staged_steps` of each item.
+[[nodiscard]] result<void> enqueue_staged(const part_launch& of, const staged_pieces& what,
+                                          late_failure failure, cudaStream_t stream);
+[[nodiscard]] result<void> enqueue_staged(const part_launch& of, const staged_view& what,
+                                          late_failure failure, cudaStream_t stream);
+/// One step; two if it is two_shot; if it is staged `staged_steps` of each item's x.
 [[nodiscard]] result<void> enqueue_reduction(const part_launch& of, const reduced_items& what,
                                              dtype type, late_failure failure, cudaStream_t stream);
 

@@ -3,13 +3,41 @@
 #include "backend/cuda/context/executor.hpp"
 #include "base/try.hpp"
 #include "libraries/collective/cuda/kernels.hpp"
+#include "libraries/collective/shared/nccl/calls.hpp"
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 namespace troupe::cuda {
+
+/// The common context of the launches of one part.
+struct part_lane {
+  lane& where;
+  late_failure failure;
+  std::uint64_t trusted = 0;  ///< see `part_launch`
+
+  [[nodiscard]] part_launch launch_of(const world_part& part) const noexcept {
+    return {part, where, trusted};
+  }
+  [[nodiscard]] cudaStream_t stream() const noexcept { return where.stream(); }
+};
+
+/// Adds an executor of parts. If the request has a connection, NCCL's work is enqueued first, and
+/// the part then makes its steps as `protocol::verified`.
+template <class R, result<void> (*Run)(const R&, const part_lane&)>
+void add_part(operation_table& table) {
+  add<R>(
+      table, +[](const R& r, lane& where, late_failure failure) -> result<void> {
+        part_lane on{where, failure};
+        if constexpr (requires { r.x; }) {
+          if (r.part.connection != 0 && collective::nccl::enqueue(r, where.stream())) {
+            on.trusted = static_cast<std::uint64_t>(r.part.connection);
+          }
+        }
+        return Run(r, on);
+      });
+}
 
 /// Calls `visit(first, last)` for groups of items, each small enough for a launch. Every rank makes
 /// the same groups: at least one, because a part without a step would not keep step.
@@ -24,39 +52,5 @@ template <class Visit>
   } while (first < items);
   return {};
 }
-
-/// One step, by a kernel or the copy engine.
-[[nodiscard]] result<void> pull_pieces(const part_launch& of, const pulled_pieces& what,
-                                       late_failure failure, lane& where);
-
-/// Enqueues copies. `pieces_of(item, add)` calls `add(from, from_first, to, to_first, count)` for
-/// the elements of packed tensors that one item brings this rank.
-template <class PiecesOf>
-[[nodiscard]] result<void> pull(const world_part& part, std::size_t items, lane& where,
-                                late_failure failure, PiecesOf&& pieces_of) {
-  part_launch of(part, where);
-  return for_each_launch(items, of.ranks, [&](std::size_t first, std::size_t last) -> result<void> {
-    pulled_pieces what;
-    const auto add = [&](const any_tensor& from, std::int64_t from_first, const any_tensor& to,
-                         std::int64_t to_first, std::int64_t count) {
-      const std::int64_t element = size_of(to.type());
-      const pulled_pieces::piece one{.from = from.address() + from_first * element,
-                                     .to = to.address() + to_first * element,
-                                     .bytes = count * element};
-      if (count > 0 && one.from != one.to) what.all[what.count++] = one;
-    };
-    for (std::size_t item = first; item < last; ++item)
-      pieces_of(item, add);
-    of.is_last = last == items;
-    TRY(pull_pieces(of, what, failure, where));
-    ++of.step;
-    return {};
-  });
-}
-
-/// Enqueues copies, each an item: the x that one rank gives to each y. Views of any strides.
-[[nodiscard]] result<void> copy_items(const std::vector<any_tensor>& x,
-                                      const std::vector<any_tensor>& y, const world_part& part,
-                                      lane& where, late_failure failure);
 
 }  // namespace troupe::cuda

@@ -15,6 +15,7 @@ namespace troupe::cuda {
 struct part_launch {
   std::byte* words[wire::max_peers];  ///< by rank
   const std::byte* dropped;           ///< a word for each block, `sizeof(drop_word)` apart
+  std::uint64_t trusted;  ///< the connection by which NCCL has made the output before; 0: none
   std::uint64_t operation;
   std::uint64_t step;        ///< the number of its first step in the operation
   std::int64_t slice_bytes;  ///< of each slot, for each block
@@ -22,8 +23,9 @@ struct part_launch {
   int rank;
   bool is_last;
 
-  part_launch(const world_part& part, const lane_context& lane) noexcept
+  part_launch(const world_part& part, const lane_context& lane, std::uint64_t by_nccl) noexcept
       : dropped(part.page.address() + offsetof(wire::world_page, dropped)),
+        trusted(by_nccl),
         operation(lane.sequence()),
         step(0),
         slice_bytes((part.words.front().count() - std::int64_t{wire::device_staging_offset}) /

@@ -14,27 +14,47 @@ namespace {
 using collective::combination;
 using collective::reduction;
 
+/// The places of the elements of all ranks: so far behind a place of each rank.
+struct inputs {
+  const std::byte* const* of_rank;
+  std::int64_t offset;
+  /// That of the ranks' factors, if they are staged.
+  std::int64_t factor_offset = 0;
+
+  [[nodiscard]] __device__ const std::byte* at(int rank) const { return of_rank[rank] + offset; }
+};
+
+__device__ double factor_of(const reduced_items& what, int rank) {
+  if (!what.has_factors) return what.factor;
+  const std::byte* const at = what.factors[rank];
+  return (what.wide_factors >> rank & 1) != 0
+             ? read_past_l1(reinterpret_cast<const double*>(at))
+             : static_cast<double>(read_past_l1(reinterpret_cast<const float*>(at)));
+}
+
 /// Combines elements of type `T` of all ranks, in rank order.
 template <class T>
 class reducer {
  public:
   __device__ reducer(const reduced_items& what, int ranks) : what_(what), ranks_(ranks) {}
 
-  /// `from(rank)` is where a rank's elements begin, `factor(rank)` multiplies them.
-  template <class From, class Factor>
-  __device__ void run(workers all, From from, Factor factor, std::byte* to, std::int64_t n) const {
+  // Once in each kernel, which has enough registers for it alone.
+  __noinline__ __device__ void run(workers all, const inputs& from, std::byte* to,
+                                   std::int64_t n) const {
     bool whole = is_aligned(to, 16);
     for (int rank = 0; rank < ranks_; ++rank)
-      whole = whole && is_aligned(from(rank), 16);
+      whole = whole && is_aligned(from.at(rank), 16);
     const std::int64_t vectors = whole ? n / of_vector : 0;
+#pragma unroll 1
     for (std::int64_t i = all.first; i < vectors; i += at_once * all.step)
-      run_vectors(i, all.step, vectors, from, factor, to);
+      run_vectors(i, all.step, vectors, from, to);
 #pragma unroll 1
     for (std::int64_t i = vectors * of_vector + all.first; i < n; i += all.step) {
       sum value[1];
+#pragma unroll 1
       for (int rank = 0; rank < ranks_; ++rank) {
-        const stored x[1] = {read_past_l1(reinterpret_cast<const stored*>(from(rank)) + i)};
-        combine(value, x, rank, factor(rank));
+        const stored x[1] = {read_past_l1(reinterpret_cast<const stored*>(from.at(rank)) + i)};
+        combine(value, x, rank, factor(from, rank));
       }
       reinterpret_cast<stored*>(to)[i] = finished(value[0]);
     }
@@ -46,22 +66,36 @@ class reducer {
   // A byte: memory that was set otherwise may hold more than 0 and 1, which no bool may.
   using stored = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>;
   static constexpr int of_vector = 16 / sizeof(T);
-  // Vectors that a thread has under way; it has sixteen sums at most.
+  // Vectors of each of two ranks that a thread has under way; it has sixteen sums at most.
   static constexpr int at_once = std::min(16 / of_vector, 4);
+  struct vectors_of_rank {
+    alignas(16) stored x[at_once * of_vector];
+  };
 
-  template <class From, class Factor>
-  __device__ void run_vectors(std::int64_t first, std::int64_t step, std::int64_t vectors,
-                              From from, Factor factor, std::byte* to) const {
-    sum sums[at_once * of_vector];
-    for (int rank = 0; rank < ranks_; ++rank) {
-      const auto* const source = reinterpret_cast<const uint4*>(from(rank));
-      alignas(16) stored x[at_once * of_vector];
+  [[nodiscard]] __device__ double factor(const inputs& from, int rank) const {
+    if (!what_.has_factors || from.factor_offset == 0) return factor_of(what_, rank);
+    return read_past_l1(reinterpret_cast<const double*>(from.of_rank[rank] + from.factor_offset));
+  }
+  __device__ void load(const inputs& from, int rank, std::int64_t first, std::int64_t step,
+                       std::int64_t vectors, vectors_of_rank& to) const {
+    const auto* const source = reinterpret_cast<const uint4*>(from.at(rank));
 #pragma unroll
-      for (int k = 0; k < at_once; ++k) {
-        const std::int64_t i = first + k * step;
-        reinterpret_cast<uint4*>(x)[k] = i < vectors ? read_past_l1(source + i) : uint4{};
-      }
-      combine(sums, x, rank, factor(rank));
+    for (int k = 0; k < at_once; ++k) {
+      const std::int64_t i = first + k * step;
+      reinterpret_cast<uint4*>(to.x)[k] = i < vectors ? read_past_l1(source + i) : uint4{};
+    }
+  }
+  // The next rank's elements are on their way while those of one are combined.
+  __device__ void run_vectors(std::int64_t first, std::int64_t step, std::int64_t vectors,
+                              const inputs& from, std::byte* to) const {
+    sum sums[at_once * of_vector];
+    vectors_of_rank one, next;
+    load(from, 0, first, step, vectors, one);
+#pragma unroll 1
+    for (int rank = 0; rank < ranks_; ++rank) {
+      if (rank + 1 < ranks_) load(from, rank + 1, first, step, vectors, next);
+      combine(sums, one.x, rank, factor(from, rank));
+      one = next;
     }
 #pragma unroll
     for (int k = 0; k < at_once; ++k) {
@@ -130,60 +164,144 @@ __device__ share share_of(std::int64_t first, std::int64_t count) {
   return {first + begin, min(count, begin + each) - begin};
 }
 
-__device__ double factor_of(const reduced_items& what, int rank) {
-  if (!what.has_factors) return what.factor;
-  const std::byte* const at = what.factors[rank];
-  return (what.wide_factors >> rank & 1) != 0
-             ? read_past_l1(reinterpret_cast<const double*>(at))
-             : static_cast<double>(read_past_l1(reinterpret_cast<const float*>(at)));
+// The part of a result that a block of a rank computes for all, if it is two_shot.
+__device__ share slice_of(std::int64_t count, int ranks, int rank) {
+  constexpr std::int64_t aligned = 16;
+  const std::int64_t unit = aligned * ranks;
+  const std::int64_t each = (count + unit - 1) / unit * aligned;
+  const std::int64_t begin = min(count, rank * each);
+  return share_of(begin, min(count, begin + each) - begin);
 }
+
+// So many threads of a block stage the input of the next step while the others combine.
+constexpr int staging_threads = part_threads / 4;
+
+template <class T>
+class reduction_steps {
+ public:
+  __device__ reduction_steps(const part_launch& of, const reduced_items& what)
+      : of_(of), what_(what), reduce_(what, of.ranks) {}
+
+  template <class Steps>
+  __device__ bool direct(Steps& steps, block_words& words) const {
+    return make_direct(steps, words, of_, collective::step_of(of_.operation, of_.step), [&] {
+      for (int k = 0; k < what_.items; ++k)
+        pull(k, workers::of_all(), 0, what_.counts[k]);
+    });
+  }
+
+  template <class Steps>
+  __device__ bool two_shot(Steps& steps) const {
+    return steps.two_shot(
+        collective::step_of(of_.operation, of_.step),
+        [&] {
+          for (int k = 0; k < what_.items; ++k) {
+            const share mine = slice_of(what_.counts[k], of_.ranks, of_.rank);
+            pull(k, workers::of_block(), mine.first, mine.count);
+          }
+        },
+        [&] {
+          for (int k = 0; k < what_.items; ++k) {
+            for (int next = 1; next < of_.ranks; ++next) {
+              // Each rank begins with another one, so that all links are busy.
+              const int peer = (of_.rank + next) % of_.ranks;
+              const share its = slice_of(what_.counts[k], of_.ranks, peer);
+              const std::int64_t at = its.first * sizeof(T);
+              copy_bytes_by(workers::of_block(), what_.outputs[k * of_.ranks + peer] + at,
+                            what_.y[k] + at, its.count * sizeof(T));
+            }
+          }
+        });
+  }
+
+  template <class Steps>
+  __device__ bool staged(Steps& steps, block_words& words) const {
+    std::uint64_t number = of_.step;
+    const std::int64_t longest = elements_of_step(of_, sizeof(T), what_.has_factors);
+    for (int k = 0; k < what_.items; ++k) {
+      const std::int64_t total = what_.x_counts[k];
+      for (std::int64_t first = 0; first < total; first += longest) {
+        const std::uint64_t step = collective::step_of(of_.operation, number++);
+        const auto stage = [&](std::uint64_t) {
+          stage_some(words, k, first, longest, collective::slot_of(step), 0, part_threads);
+        };
+        const auto combine = [&](bool stages_next) {
+          const int combining = part_threads - (stages_next ? staging_threads : 0);
+          if (stages_next && static_cast<int>(threadIdx.x) >= combining) {
+            stage_some(words, k, first + longest, longest, collective::slot_of(step + 1), combining,
+                       staging_threads);
+          } else {
+            combine_some(words, k, first, longest, collective::slot_of(step), combining);
+          }
+        };
+        if (!steps.staged(step, first + longest < total, stage, combine)) return false;
+      }
+    }
+    return true;
+  }
+
+ private:
+  // Elements of a result, where the peers' inputs are.
+  __device__ void pull(int item, workers all, std::int64_t first, std::int64_t count) const {
+    if (what_.y[item] == nullptr) return;
+    const inputs from{
+        .of_rank = what_.x + item * of_.ranks,
+        .offset = static_cast<std::int64_t>((what_.firsts[item] + first) * sizeof(T))};
+    reduce_.run(all, from, what_.y[item] + first * sizeof(T), count);
+  }
+  [[nodiscard]] __device__ double* factor_in(block_words& words, int rank,
+                                             std::uint64_t slot) const {
+    return reinterpret_cast<double*>(words.slice(rank, slot) + of_.slice_bytes - factor_bytes);
+  }
+  // By the threads from `begin` on.
+  __device__ void stage_some(block_words& words, int item, std::int64_t first, std::int64_t longest,
+                             std::uint64_t slot, int begin, int threads) const {
+    const share mine = share_of(first, min(longest, what_.x_counts[item] - first));
+    copy_bytes_by(workers::of_block_from(begin, threads),
+                  what_.x[item * of_.ranks + of_.rank] + mine.first * sizeof(T),
+                  words.slice(of_.rank, slot), mine.count * sizeof(T));
+    if (what_.has_factors && static_cast<int>(threadIdx.x) == begin) {
+      *factor_in(words, of_.rank, slot) = factor_of(what_, of_.rank);
+    }
+  }
+  // By the first threads.
+  __device__ void combine_some(block_words& words, int item, std::int64_t first,
+                               std::int64_t longest, std::uint64_t slot, int threads) const {
+    if (what_.y[item] == nullptr) return;
+    const share mine = share_of(first, min(longest, what_.x_counts[item] - first));
+    // The elements of this rank's result among those that are staged.
+    const std::int64_t from = what_.firsts[item];
+    const std::int64_t begin = max(mine.first, from);
+    const std::int64_t end = min(mine.first + mine.count, from + what_.counts[item]);
+    if (begin >= end) return;
+    const std::int64_t slice = words.slice_offset(slot);
+    const inputs all{.of_rank = of_.words,
+                     .offset = slice + static_cast<std::int64_t>((begin - mine.first) * sizeof(T)),
+                     .factor_offset = slice + of_.slice_bytes - factor_bytes};
+    reduce_.run(workers::of_block_from(0, threads), all, what_.y[item] + (begin - from) * sizeof(T),
+                end - begin);
+  }
+
+  const part_launch& of_;
+  const reduced_items& what_;
+  const reducer<T> reduce_;
+};
 
 template <class T>
 __global__ void __launch_bounds__(part_threads, 1)
     reduce_items(const __grid_constant__ part_launch of, const __grid_constant__ reduced_items what,
                  late_failure failure) {
-  const reducer<T> reduce(what, of.ranks);
+  const reduction_steps<T> make(of, what);
   run_steps(of, failure, [&](auto& steps, block_words& words) {
-    if (!what.is_staged) {
-      return steps.direct(collective::step_of(of.operation, of.step), [&] {
-        for (int k = 0; k < what.items; ++k) {
-          if (what.y[k] == nullptr) continue;
-          const std::byte* const* const x = what.x + k * of.ranks;
-          reduce.run(
-              workers::of_all(), [&](int rank) { return x[rank]; },
-              [&](int rank) { return factor_of(what, rank); }, what.y[k], what.counts[k]);
-        }
-      });
+    switch (what.how) {
+      case wire::algorithm::staged:
+        return make.staged(steps, words);
+      case wire::algorithm::two_shot:
+        return make.two_shot(steps);
+      case wire::algorithm::direct:
+        break;
     }
-    std::uint64_t number = of.step;
-    const std::int64_t longest = elements_of_step(of, sizeof(T), what.has_factors);
-    for (int k = 0; k < what.items; ++k) {
-      const std::byte* const x = what.x[k * of.ranks + of.rank];
-      for (std::int64_t first = 0; first < what.counts[k]; first += longest) {
-        const share mine = share_of(first, min(longest, what.counts[k] - first));
-        const std::uint64_t step = collective::step_of(of.operation, number++);
-        const std::uint64_t slot = collective::slot_of(step);
-        const auto factor_in = [&](int rank) {
-          return reinterpret_cast<double*>(words.slice(rank, slot) + of.slice_bytes - factor_bytes);
-        };
-        const auto stage = [&] {
-          copy_bytes_by(workers::of_block(), x + mine.first * sizeof(T), words.slice(of.rank, slot),
-                        mine.count * sizeof(T));
-          if (what.has_factors && threadIdx.x == 0) *factor_in(of.rank) = factor_of(what, of.rank);
-        };
-        const auto factor = [&](int rank) {
-          return what.has_factors ? read_past_l1(factor_in(rank)) : what.factor;
-        };
-        const auto combine = [&] {
-          if (what.y[k] == nullptr) return;
-          reduce.run(
-              workers::of_block(), [&](int rank) { return words.slice(rank, slot); }, factor,
-              what.y[k] + mine.first * sizeof(T), mine.count);
-        };
-        if (!steps.staged(step, stage, combine)) return false;
-      }
-    }
-    return true;
+    return make.direct(steps, words);
   });
 }
 

@@ -70,22 +70,26 @@ class protocol {
       words_.pause();
   }
 
-  /// One step through staging: `stage` copies input into the step's slot, `combine` reads the slots
-  /// of all ranks and writes output, which may be where input was. No peer's input or output is
-  /// accessed.
+  /// One step through staging: `stage(step)` copies input into the step's slot, `combine` reads the
+  /// slots of all ranks and writes output, which may be where input was. No peer's input or output
+  /// is accessed. If the operation `goes_on` with the next step, `combine(true)` also stages its
+  /// input, which is not overwritten yet: all have begun this step, so they have read that slot.
   template <class Stage, class Combine>
-  [[nodiscard]] constexpr bool staged(std::uint64_t step, Stage&& stage, Combine&& combine) {
+  [[nodiscard]] constexpr bool staged(std::uint64_t step, bool goes_on, Stage&& stage,
+                                      Combine&& combine) {
     if (words_.own() > step) return true;  // an earlier worker has made it
     // Once it is staged, the input may be half overwritten.
     if (words_.staged() < step) {
-      stage();
+      stage(step);
       words_.set_staged(step);
     }
     if (!start(step)) return false;
-    combine();
+    const bool stages_next = goes_on && words_.staged() <= step;
+    combine(stages_next);
     // A peer that goes on without this operation has seen that it was dropped. So if it is not
     // dropped now, all slots were those of this step.
     if (is_dropped(step)) return false;
+    if (stages_next) words_.set_staged(step + 1);
     words_.set_own(step + 1);
     return true;
   }
@@ -98,6 +102,36 @@ class protocol {
     if (words_.own() <= step) {
       if (!start(step)) return false;
       std::forward<Pull>(pull)();
+    }
+    return finish(step);
+  }
+
+  /// Two steps without staging: `reduce` reads the input of all ranks and writes this rank's slice
+  /// of the output, `gather` reads the other slices where their ranks have written them. Who has
+  /// begun the second step has made the first, so that one needs no second wait.
+  template <class Reduce, class Gather>
+  [[nodiscard]] constexpr bool two_shot(std::uint64_t step, Reduce&& reduce, Gather&& gather) {
+    if (words_.own() <= step) {
+      if (!start(step)) return false;
+      std::forward<Reduce>(reduce)();
+      if (is_dropped(step)) return false;
+      words_.set_own(step + 1);
+    }
+    return direct(step + 1, std::forward<Gather>(gather));
+  }
+
+  /// A step without staging whose output another library may have written already, from the inputs
+  /// of all ranks. If not `trusts()`, asked after that library has ended, it is pulled as in
+  /// `direct`: no rank has left the step yet, so all inputs are intact.
+  template <class Trusts, class Pull>
+  [[nodiscard]] constexpr bool verified(std::uint64_t step, Trusts&& trusts, Pull&& pull) {
+    if (words_.own() <= step) {
+      for (int peer = 0; peer < words_.ranks(); ++peer)
+        words_.put_start(peer, step);
+      if (!std::forward<Trusts>(trusts)()) {
+        if (!wait(step, [this](int peer) { return words_.start_of(peer); })) return false;
+        std::forward<Pull>(pull)();
+      }
     }
     return finish(step);
   }
