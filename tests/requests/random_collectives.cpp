@@ -91,8 +91,8 @@ bool draw_collective(const request_type& type, void* request, std::mt19937_64& r
   return drawn_by<drawn_collective, collective::all_reduce, collective::reduce,
                   collective::reduce_scatter, collective::broadcast, collective::all_gather,
                   collective::gather, collective::scatter, collective::all_to_all,
-                  collective::all_to_allv, collective::exchange, collective::barrier>(
-      type, request, random, views);
+                  collective::all_to_allv, collective::exchange, collective::barrier,
+                  collective::connect>(type, request, random, views);
 }
 
 }  // namespace troupe::testing_requests
