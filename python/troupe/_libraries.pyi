@@ -997,6 +997,10 @@ class Collective(Library):
         root: int = ...,
     ) -> Future[list[Tensor]]:
         """Copies the tensor of one rank to all ranks: y[r] = x[root]."""
+    def connect(
+        self,
+    ) -> Future[None]:
+        """Begins to connect the ranks by NCCL, in the background."""
     def exchange(
         self,
         *,
