@@ -55,8 +55,9 @@ class generator {
     std::vector<float> cosines;
     std::vector<float> sines;
     for (std::int64_t i = 0; i < most_tokens * size / 2; ++i) {
+      const std::int64_t position = i / (size / 2);
       const double rate = std::pow(1e4, -2.0 * static_cast<double>(i % (size / 2)) / size);
-      const double angle = static_cast<double>(i / (size / 2)) * rate;
+      const double angle = static_cast<double>(position) * rate;
       cosines.push_back(static_cast<float>(std::cos(angle)));
       sines.push_back(static_cast<float>(std::sin(angle)));
     }

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace troupe::conformance {
@@ -16,7 +15,7 @@ namespace troupe::conformance {
 /// which compares it with its reference.
 class recorded_check {
  public:
-  explicit recorded_check(device on) : device_(std::move(on)) {}
+  explicit recorded_check(const device& on) : device_(on) {}
 
   void add(const any_tensor& memory) { memory_.push_back(memory); }
   /// Memory of earlier tests is not used any more.

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <thread>
@@ -279,8 +280,8 @@ class graph_recorder::recording {
     for (const graph::narrowed_use& one : child.narrowed) {
       if (one.use < of.first_use || one.use >= of.first_use + of.uses) continue;
       std::vector<any_tensor> parts;
-      for (const std::uint64_t part : one.parts)
-        parts.push_back(roots[part]);
+      std::ranges::transform(one.parts, std::back_inserter(parts),
+                             [&](std::uint64_t part) { return roots[part]; });
       const std::uint64_t use = made_.what.nodes[number].first_use + (one.use - of.first_use);
       if (auto good = narrow(use, parts); !good) return good;
     }
