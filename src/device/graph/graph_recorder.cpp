@@ -274,7 +274,6 @@ class graph_recorder::recording {
     return {};
   }
 
-  // As in the child's request `of`.
   [[nodiscard]] result<void> narrow_as(const detail::recorded_graph& child, const node& of,
                                        std::uint64_t number, const std::vector<any_tensor>& roots) {
     for (const graph::narrowed_use& one : child.narrowed) {
