@@ -47,7 +47,7 @@ LAYERS = [
     r"src/jit/",
     r"src/backend/",
     r"src/(libraries|builtin)/(?P<library>\w+)/",
-    r"(include/troupe|src)/(parallel|pipeline|serving)/",
+    r"(include/troupe|src)/(journal|parallel|pipeline|serving)/",
     r"(include/troupe|src)/(exposition|info|testing)/|include/troupe/\w+\.hpp|src/libraries/",
 ]
 # The floors of src/device (ADR 81): each folder, and those that it may include beside itself.
@@ -55,14 +55,15 @@ LAYERS = [
 FLOORS = {
     "mailbox": set(),
     "selection": set(),
-    "completion": {"mailbox"},
+    "journal": {"mailbox"},
+    "completion": {"mailbox", "journal"},
     "supervision": {"completion", "mailbox", "selection"},
     "endpoint": set(),
     "copy": {"endpoint"},
     "mapping": {"endpoint"},
     "graph": {"endpoint", "mailbox"},
-    "local": {"supervision", "completion", "mailbox", "selection", "copy", "endpoint"},
-    "world": {"local", "supervision", "completion", "mailbox", "selection", "copy", "endpoint"},
+    "local": {"supervision", "completion", "journal", "mailbox", "selection", "copy", "endpoint"},
+    "world": {"local", "supervision", "completion", "journal", "mailbox", "selection", "copy", "endpoint"},
     "device": {"copy", "endpoint", "selection"},
 }
 # Headers of requests, include/troupe/<library>/, belong to the layer of what describes them.

@@ -119,6 +119,9 @@ class device_endpoint {
   virtual void leave_mapping_lane(std::uint8_t lane) noexcept = 0;
   /// Makes the worker check the flags that its requests wait for and the program sets.
   virtual void wake_worker() noexcept = 0;
+  /// The program is about to give back a mapped tensor, which it has at `at`: for a journal.
+  virtual void note_unmapped(std::uint64_t ticket, const any_tensor& t, const std::byte* at,
+                             access role) noexcept = 0;
   /// Graphs run on this lane: standbys prepare to record there.
   virtual void expect_graphs(std::uint8_t lane) noexcept = 0;
 

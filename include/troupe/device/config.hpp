@@ -4,6 +4,7 @@
 #include <troupe/request/library_methods.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -14,6 +15,7 @@ namespace troupe {
 
 class fork_server;
 class operation_table;
+class request_journal;
 class request_tracer;
 
 /// The process or threads in which a device's requests run.
@@ -132,6 +134,9 @@ struct device_config {
   bool fault_injection = false;
   /// Hears of each request, see `request_tracer` and `trace_file`; null costs nothing.
   std::shared_ptr<request_tracer> tracer{};
+  /// Records each request, and the data that it exchanges with the program, to be run again, see
+  /// `request_journal`; null costs nothing.
+  std::shared_ptr<request_journal> journal{};
   /// Path of the worker executable; if empty, Troupe looks beside its own library.
   std::string worker_path{};
   /// Starts the workers, instead of a worker executable; null for none. Several devices may have
@@ -151,6 +156,9 @@ struct device_config {
   /// Troupe; `invalid_argument` for an operation whose name is taken or belongs to one of Troupe's
   /// own libraries.
   std::vector<std::string> plugins{};
+  /// Keys and contents that libraries find as if an earlier worker had left them (`kept_blobs`):
+  /// plans, and choices of algorithms. A replay gives those of its journal.
+  std::vector<std::pair<std::vector<std::byte>, std::vector<std::byte>>> blobs{};
   /// Adds the program's own operations. The program must also pass this function to `worker_entry`;
   /// its own executable is then the worker, unless `worker_path` is set.
   void (*own_operations)(operation_table&) = nullptr;

@@ -42,7 +42,7 @@ inline void answers::note_answered(record& r, const error* failure) {
 void answers::note_failed(const record& r, errc code) {
   outcomes_.note_failed(*r.type, code);
   flight_recorder* const recorder = outcomes_.recorder();
-  if (recorder == nullptr || r.timed == record::timing::sampled) return;
+  if (recorder == nullptr || r.is_sampled()) return;
   recorder->note({.name = r.type->name,
                   .id = r.ticket,
                   .tag = r.tag,
@@ -52,11 +52,17 @@ void answers::note_failed(const record& r, errc code) {
                   .ended = std::chrono::steady_clock::now()});
 }
 
-// Before its answer runs, which may ask for the times.
+// Before its answer runs, which may ask for the times, or change what it has left.
+void answers::note_end(std::uint16_t slot, const std::byte* reply, const error* failure) {
+  const record& r = records_[slot];
+  if (r.is_noted()) notes_->ended(r, slot, reply, failure);
+  if (r.has_times()) note_times(slot, failure);
+}
+
 void answers::note_times(std::uint16_t slot, const error* failure) {
   const record& r = records_[slot];
   times_.note(walk_.segment(), requests_.capacity(), slot, r.ticket);
-  if (r.timed != record::timing::sampled) return;
+  if (!r.is_sampled()) return;
   using clock = std::chrono::steady_clock;
   const clock::time_point sent(std::chrono::nanoseconds(r.sent_ns));
   const request_times times = times_.of_request(sent);
@@ -113,10 +119,11 @@ void answers::end(std::uint16_t slot, std::byte* reply, error* failure, slot_is 
     }
     note_answered(r, failure);
     if (r.timed != record::timing::none) [[unlikely]]
-      note_times(slot, failure);
+      note_end(slot, reply, failure);
     if (r.done) done = std::move(r.done);
   } else {
     r.early.reset();
+    if (r.is_noted()) notes_->freed(slot);
   }
   if (what == slot_is::freed) free_slot(slot);
   if (!done) return;

@@ -6,6 +6,7 @@
 #include "device/completion/protocol_violation.hpp"
 #include "device/completion/quarantine_book.hpp"
 #include "device/completion/taint_watch.hpp"
+#include "device/journal/request_notes.hpp"
 #include "device/mailbox/mailbox.hpp"
 #include "device/mailbox/record.hpp"
 
@@ -69,6 +70,8 @@ class answers {
   void note_generation(std::uint64_t now) noexcept { generation_ = now; }
   [[nodiscard]] std::uint64_t skipped_reruns() const noexcept { return skipped_reruns_; }
   [[nodiscard]] const ended_times& times() const noexcept { return times_; }
+  /// Notes the ends of requests that were noted. Set before any is sent.
+  void note_to(journal::request_notes* notes) noexcept { notes_ = notes; }
   void on_failure(complete_error complete) { complete_error_ = std::move(complete); }
   void on_outcome(keeps_outputs keeps) { keeps_outputs_ = std::move(keeps); }
 
@@ -90,6 +93,7 @@ class answers {
   void complete(std::uint16_t slot, error& failure);
   void note_answered(record& r, const error* failure);
   void note_failed(const record& r, errc code);
+  void note_end(std::uint16_t slot, const std::byte* reply, const error* failure);
   void note_times(std::uint16_t slot, const error* failure);
   void free_slot(std::uint16_t slot);
 
@@ -106,6 +110,7 @@ class answers {
   std::uint64_t generation_ = 0;  // the worker in service has it
   counts counts_;
   outcome_counts outcomes_;
+  journal::request_notes* notes_ = nullptr;
   complete_error complete_error_;
   keeps_outputs keeps_outputs_;
 };

@@ -12,6 +12,7 @@
 #include "wire/control.hpp"
 
 #include <troupe/device/device.hpp>
+#include <troupe/telemetry/request_journal.hpp>
 
 #include <fmt/format.h>
 
@@ -61,6 +62,20 @@ result<std::vector<std::string>> absolute_paths(const std::vector<std::string>& 
                    "device_config::plugins: all paths together must take at most {} bytes; "
                    "the {} paths take more",
                    sizeof(message.plugins), paths.size())};
+}
+
+// Before there is a worker.
+result<void> keep_blobs(
+    const os::unique_fd& memory,
+    const std::vector<std::pair<std::vector<std::byte>, std::vector<std::byte>>>& all) {
+  if (all.empty()) return {};
+  auto pages = os::map(memory, wire::blob_memory_bytes, os::protection::read_write);
+  if (!pages) return std::move(pages).error();
+  wire::blob_memory blobs(pages->address(), pages->bytes());
+  for (const auto& [key, content] : all) {
+    if (auto kept = blobs.publish(key, content); !kept) return kept;
+  }
+  return {};
 }
 
 // Later ones are drawn at random, when a request of the slot is sampled.
@@ -208,6 +223,7 @@ result<void> local_device::build(chosen_backend backend, supervisor_environment&
   auto blobs = os::create_shared_memory("troupe-blobs", wire::blob_memory_bytes);
   if (!blobs) return std::move(blobs).error();
   blobs_ = *std::move(blobs);
+  if (auto kept = keep_blobs(blobs_, config_.blobs); !kept) return kept;
   if (metrics_.flight_recorder > 0) {
     recorder_ = std::make_shared<flight_recorder>(metrics_.flight_recorder);
   }
@@ -218,6 +234,7 @@ result<void> local_device::build(chosen_backend backend, supervisor_environment&
   completions_ =
       reactor::create(requests_, wakes, device_memory_, host_memory_, config_.quarantine);
   completions_->outcomes().record_to(recorder_);
+  if (config_.journal) begin_journal();
   draw_first_samples(*completions_, requests_->capacity(), metrics_.sample);
   set_driver(*completions_);
   completions_->on_failure(
@@ -241,6 +258,19 @@ result<void> local_device::build(chosen_backend backend, supervisor_environment&
                                                                .wakes = wakes->get(),
                                                                .environment = &environment});
   return supervisor_->begin();
+}
+
+void local_device::begin_journal() {
+  notes_ = std::make_unique<journal::request_notes>(
+      journal::request_notes::parts{.writer = config_.journal->writer(),
+                                    .device = static_cast<std::uint16_t>(ordinal_),
+                                    .capacity = requests_->capacity(),
+                                    .description = &description_,
+                                    .device_memory = device_memory_.get(),
+                                    .host_memory = host_memory_.get(),
+                                    .blobs = &blobs_,
+                                    .with_faults = config_.fault_injection});
+  completions_->ends(role(*completions_)).note_to(notes_.get());
 }
 
 void local_device::set_guards(std::shared_ptr<device_guards> guards) {

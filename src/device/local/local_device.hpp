@@ -48,7 +48,7 @@ class local_device final : public device_endpoint, public peer_memory {
   result<sent_request> send(const request_type& type, const void* request,
                             const request_options& options, completion&& done, manner how) override;
   [[nodiscard]] std::optional<error> refusal_of(const request_type& type) const override;
-  void open(std::uint16_t slot) noexcept override { requests_->open(slot); }
+  void open(std::uint16_t slot) noexcept override;
   /// The first phase of sending a part of a request for several devices: all that can refuse it. It
   /// is prepared on all of them before it is published on any. Its lane is `wire::world_lane`, and
   /// it has no run limit: its peers may be late. `number` is that of the request in its world.
@@ -92,6 +92,8 @@ class local_device final : public device_endpoint, public peer_memory {
   void leave_mapping_lane(std::uint8_t lane) noexcept override { lanes_.leave_mapping(lane); }
   void wake_worker() noexcept override { requests_->wake_worker(); }
   void expect_graphs(std::uint8_t lane) noexcept override { requests_->expect_graphs(lane); }
+  void note_unmapped(std::uint64_t ticket, const any_tensor& t, const std::byte* at,
+                     access role) noexcept override;
 
   /// Lets this device's workers read another one's memory, if it `is_direct`: a GPU's slab by slab,
   /// once a request names it. \errors `unsupported` beyond 63 peers
@@ -105,14 +107,10 @@ class local_device final : public device_endpoint, public peer_memory {
   /// How far the worker has come with the part of an operation.
   [[nodiscard]] world_operation::progress progress_of(sent_request one);
   /// Ends the worker if it runs this request, which then fails with this error for good.
-  void end_running(sent_request one, error why) {
-    supervisor_->end_running(one.slot, one.ticket, std::move(why));
-  }
+  void end_running(sent_request one, error why);
   void watch_with(std::weak_ptr<request_watch> watch) { supervisor_->watch_with(std::move(watch)); }
   /// Has the device thread ask the watches at this time.
-  void watch_at(std::chrono::steady_clock::time_point at) noexcept {
-    supervisor_->schedule_check(std::chrono::nanoseconds(at.time_since_epoch()).count());
-  }
+  void watch_at(std::chrono::steady_clock::time_point at) noexcept;
 
   [[nodiscard]] std::int32_t ordinal() const noexcept override { return ordinal_; }
   [[nodiscard]] const device_description& description() const noexcept override {
@@ -201,6 +199,8 @@ class local_device final : public device_endpoint, public peer_memory {
   [[nodiscard]] result<void> check(const request_type& type, const void* request,
                                    std::span<const std::byte> bytes);
   [[nodiscard]] result<void> admit(std::uint16_t slot);
+  void begin_journal();
+  void begin_note(std::uint16_t slot) noexcept;
   sent_request publish_now(prepared_request& made, completion&& done,
                            std::optional<wire::end_mark> mark = std::nullopt) noexcept;
   void abandon_slot(std::uint16_t slot) noexcept;
@@ -236,6 +236,7 @@ class local_device final : public device_endpoint, public peer_memory {
   os::unique_fd blobs_;                        // the blobs of workers: see `wire::blob_memory`
   std::shared_ptr<flight_recorder> recorder_;  // null: it records nothing
   event_journal journal_{ordinal_};
+  std::unique_ptr<journal::request_notes> notes_;  // null: the device has no journal
   reactor::handle completions_;
   valid_requests valid_;
   device_lanes lanes_;

@@ -157,4 +157,12 @@ world_operation::progress local_device::progress_of(sent_request one) {
   return completions_->started(held, r.lane) < r.place ? progress::waits : progress::runs;
 }
 
+void local_device::end_running(sent_request one, error why) {
+  supervisor_->end_running(one.slot, one.ticket, std::move(why));
+}
+
+void local_device::watch_at(std::chrono::steady_clock::time_point at) noexcept {
+  supervisor_->schedule_check(std::chrono::nanoseconds(at.time_since_epoch()).count());
+}
+
 }  // namespace troupe

@@ -299,9 +299,13 @@ device_endpoint::sent_request local_device::publish(prepared_request&& made, com
   const std::int64_t deadline_ns = r.deadline_ns;
   const std::chrono::nanoseconds run_limit(r.run_limit_ns);
   made.device_ = nullptr;
+  if (notes_) [[unlikely]]
+    begin_note(slot);
 
   // From here on the record belongs to the holder of the reactor's role.
   const sent_request sent{.slot = slot, .ticket = requests_->publish(slot, r.lane, &r.on_its_way)};
+  if (notes_) [[unlikely]]
+    notes_->sent(slot, sent.ticket);
   if (deadline_ns != 0) supervisor_->schedule_check(deadline_ns);
   if (rare && rare->has_run_limit) [[unlikely]]
     supervisor_->note_run_limit(run_limit);
@@ -314,6 +318,25 @@ device_endpoint::sent_request local_device::publish(prepared_request&& made, com
   if (supervisor_->gone()) [[unlikely]]
     insist_on([&] { supervisor_->fail_latecomers(); });
   return sent;
+}
+
+void local_device::open(std::uint16_t slot) noexcept {
+  if (notes_) notes_->opened(completions_->at(slot), slot);
+  requests_->open(slot);
+}
+
+void local_device::note_unmapped(std::uint64_t ticket, const any_tensor& t, const std::byte* at,
+                                 access role) noexcept {
+  if (notes_) notes_->unmapped(ticket, t, at, role);
+}
+
+// Apart, so that it is no part of the way of other requests.
+[[gnu::noinline]] void local_device::begin_note(std::uint16_t slot) noexcept {
+  record& r = completions_->at(slot);
+  r.note();
+  const bool is_open =
+      requests_->header(slot).held.load(std::memory_order_relaxed) == wire::hold::none;
+  notes_->begin(r, slot, requests_->sent_bytes(slot), is_open, r.lane == wire::world_lane);
 }
 
 // In a lane of its own. It is closed until it is marked to run alone.

@@ -119,7 +119,8 @@ struct alignas(64) record {
   };
 
   /// Why its times are taken: its device has a tracer, or it was drawn (`metrics_config::sample`).
-  enum class timing : std::uint8_t { none, traced, sampled };
+  /// `noted` is a bit beside these: its device has a journal.
+  enum class timing : std::uint8_t { none, traced, sampled, noted = 4 };
 
   const request_type* type = nullptr;
   std::uint64_t ticket = 0;
@@ -162,6 +163,12 @@ struct alignas(64) record {
     losses = {};
     tag = of_tag;
   }
+  [[nodiscard]] bool is_sampled() const noexcept {
+    return (static_cast<unsigned>(timed) & 3) == static_cast<unsigned>(timing::sampled);
+  }
+  [[nodiscard]] bool has_times() const noexcept { return (static_cast<unsigned>(timed) & 3) != 0; }
+  [[nodiscard]] bool is_noted() const noexcept { return (static_cast<unsigned>(timed) & 4) != 0; }
+  void note() noexcept { timed = static_cast<timing>(static_cast<unsigned>(timed) | 4); }
   /// Walked, and its slot is not free yet.
   [[nodiscard]] bool in_flight() const noexcept { return now != stage::unseen; }
   [[nodiscard]] bool answered() const noexcept { return now >= stage::answered; }

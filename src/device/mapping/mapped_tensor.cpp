@@ -91,10 +91,24 @@ struct mapped_tensor::parts {
     view.reset();
   }
 
+  void begin(const std::shared_ptr<device_endpoint>& of, const any_tensor& t, access what) {
+    device = of;
+    tensor = t;
+    role = what;
+  }
+  /// Before it is given back, for a journal.
+  void note() const noexcept {
+    if (place->is_copy()) return;
+    if (const auto core = device.lock()) core->note_unmapped(ticket, tensor, address, role);
+  }
+
   any_tensor tensor;                // keeps the memory
   std::unique_ptr<slab_view> view;  // null if the program can access it anyway
   std::byte* address = nullptr;
   std::shared_ptr<held_place> place;
+  std::weak_ptr<device_endpoint> device;
+  std::uint64_t ticket = 0;
+  access role{};
 };
 
 mapped_tensor::mapped_tensor(std::unique_ptr<parts> made) noexcept : parts_(std::move(made)) {}
@@ -114,6 +128,7 @@ const any_tensor& mapped_tensor::tensor() const noexcept { return parts_->tensor
 void mapped_tensor::unmap() noexcept {
   if (!parts_) return;
   const std::unique_ptr<parts> ending = std::move(parts_);
+  ending->note();
   ending->unmap();
   ending->place->leave(lane::mapping::given_back);
 }
@@ -157,6 +172,10 @@ struct answer {
     }
     failing.set_error(std::move(why));
   }
+  void set_ticket(std::uint64_t ticket) {
+    const std::lock_guard lock(mutex);
+    if (parts) parts->ticket = ticket;
+  }
   void succeed() {
     std::unique_ptr<mapped_tensor::parts> ready;
     promise<mapped_tensor> answered(detail::no_state);
@@ -187,7 +206,7 @@ future<mapped_tensor> device::mapped(const any_tensor& t, access role,
   auto asked = std::make_shared<answer>(core_->driver());
   future<mapped_tensor> granted = asked->source.get_future();
   asked->parts = std::make_unique<mapped_tensor::parts>();
-  asked->parts->tensor = t;
+  asked->parts->begin(core_, t, role);
   const auto flags = allocate_host(dtype::u32, {2});
   if (!flags) {
     return make_failed_future<mapped_tensor>(const_cast<result<any_tensor>&>(flags).error());
@@ -225,6 +244,7 @@ future<mapped_tensor> device::mapped(const any_tensor& t, access role,
                   },
                   {.lane = *lane});
   if (!sent) return granted;
+  asked->set_ticket(sent->ticket);
   core_->look_until([asked, place, until] {
     if (place->has_begun()) {
       asked->succeed();

@@ -2,6 +2,7 @@
 
 #include "info/commands/closest_name.hpp"
 #include "info/commands/demo.hpp"
+#include "info/commands/replay.hpp"
 #include "info/commands/requests.hpp"
 #include "info/commands/top.hpp"
 #include "info/report.hpp"
@@ -16,6 +17,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace troupe::info {
@@ -33,6 +35,12 @@ constexpr const char* usage =
     "  top [--once] [--json] [--rate|--total|--failed|--p50|--p99] [PID|URL]\n"
     "                           what a running program does, as it tells "
     "(troupe::telemetry::serve)\n"
+    "  replay [--from N] [--to N] [--device cpu|cuda] [--of N] [--exact|--tolerance T]\n"
+    "         [--against cpu|cuda] [--stop-at-difference] [--over-gaps] [--plugin FILE]... "
+    "[--json]\n"
+    "         FILE              runs the requests of a journal again and compares; exits with 0 "
+    "if\n"
+    "                           all is equal, 1 if something differs, 2 if it cannot be replayed\n"
     "  demo                     matrix products go on while their worker is killed\n"
     "  version                  the version of Troupe, as --version\n"
     "  help                     this text, as --help after any command\n";
@@ -41,6 +49,8 @@ struct command_line {
   std::vector<std::string_view> options;
   std::vector<std::string_view> words;
 
+  std::vector<std::pair<std::string_view, std::string_view>> values;  // by option
+
   [[nodiscard]] bool has(std::string_view option) const {
     return std::ranges::find(options, option) != options.end();
   }
@@ -48,7 +58,7 @@ struct command_line {
 
 struct command {
   std::string_view name;
-  std::vector<std::string_view> options;
+  std::vector<std::string_view> options;  // with "=" behind it: takes a value
   std::size_t most_words = 0;
   int (*run)(const command_line&) = nullptr;
 };
@@ -88,6 +98,13 @@ const std::array commands{
               return show_top(given.words.empty() ? "" : given.words[0], sort, given.has("--once"),
                               given.has("--json"));
             }},
+    command{"replay",
+            {"--from=", "--to=", "--device=", "--of=", "--tolerance=", "--against=", "--plugin=",
+             "--exact", "--stop-at-difference", "--over-gaps", "--json"},
+            1,
+            [](const command_line& given) {
+              return replay_journal(given.words, given.options, given.values);
+            }},
     command{"demo", {}, 0, [](const command_line&) { return show_demo(); }},
     command{"version",
             {},
@@ -119,9 +136,22 @@ int run(std::vector<std::string_view> arguments) {
                     did_you_mean(name, commands | std::views::transform(&command::name))));
   }
   command_line given;
-  for (const std::string_view one : std::span(arguments).subspan(1)) {
+  const auto takes_value = [found](std::string_view option) {
+    return std::ranges::any_of(found->options, [option](std::string_view known) {
+      return known.ends_with('=') && known.substr(0, known.size() - 1) == option;
+    });
+  };
+  for (std::size_t i = 1; i < arguments.size(); ++i) {
+    const std::string_view one = arguments[i];
+    const std::string_view option = one.substr(0, one.find('='));
     if (!one.starts_with("-")) {
       given.words.push_back(one);
+    } else if (takes_value(option)) {
+      if (option == one && i + 1 == arguments.size()) {
+        return refuse(fmt::format("{} {} needs a value", name, one));
+      }
+      given.values.emplace_back(option,
+                                option == one ? arguments[++i] : one.substr(option.size() + 1));
     } else if (std::ranges::find(found->options, one) != found->options.end()) {
       given.options.push_back(one);
     } else {

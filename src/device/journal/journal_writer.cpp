@@ -1,0 +1,394 @@
+#include "device/journal/journal_writer.hpp"
+
+#include "base/sha256.hpp"
+#include "os/fork_count.hpp"
+#include "os/futex.hpp"
+#include "os/thread.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <utility>
+
+namespace troupe::journal {
+namespace {
+
+using namespace std::chrono_literals;
+using clock = std::chrono::steady_clock;
+
+constexpr std::size_t full_chunk_bytes = std::size_t{1} << 20;
+// A program that is killed loses what is younger.
+constexpr auto write_after = 100ms;
+constexpr auto nap = 1ms;
+// The thread sleeps longer once it has found nothing for this long.
+constexpr auto idle_after = 200ms;
+constexpr auto longest_sleep = 1s;
+constexpr int most_failed_writes = 3;
+constexpr std::uint64_t least_queue_bytes = std::uint64_t{1} << 20;
+constexpr unsigned most_hashers = 4;
+
+unsigned hashers() noexcept {
+  return std::clamp(std::thread::hardware_concurrency() / 2, 1u, most_hashers);
+}
+
+// Returns 0, or the error number.
+int write_all_at(int file, std::uint64_t at, std::span<iovec> pieces) noexcept {
+  while (!pieces.empty()) {
+    const ssize_t n =
+        ::pwritev(file, pieces.data(), static_cast<int>(pieces.size()), static_cast<off_t>(at));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return n < 0 ? errno : ENOSPC;
+    at += static_cast<std::uint64_t>(n);
+    auto done = static_cast<std::size_t>(n);
+    while (!pieces.empty() && done >= pieces.front().iov_len) {
+      done -= pieces.front().iov_len;
+      pieces = pieces.subspan(1);
+    }
+    if (pieces.empty()) return 0;
+    pieces.front().iov_base = static_cast<std::byte*>(pieces.front().iov_base) + done;
+    pieces.front().iov_len -= done;
+  }
+  return 0;
+}
+
+}  // namespace
+
+void note_chunk::mention(std::uint16_t device, std::uint64_t ticket) {
+  const auto found = std::ranges::find(tickets_, device, &decltype(tickets_)::value_type::first);
+  if (found == tickets_.end()) {
+    tickets_.push_back({device, gap_note{.first = ticket, .last = ticket}});
+    return;
+  }
+  found->second.first = std::min(found->second.first, ticket);
+  found->second.last = std::max(found->second.last, ticket);
+}
+
+std::vector<std::pair<std::uint16_t, gap_note>> note_chunk::as_gaps() const { return tickets_; }
+
+std::size_t journal_writer::hash_of_digest::operator()(const digest& d) const noexcept {
+  std::size_t first = 0;
+  std::memcpy(&first, d.data(), sizeof(first));
+  return first;
+}
+
+result<std::shared_ptr<journal_writer>> journal_writer::open(const std::string& path,
+                                                             const journal_options& options) {
+  if (options.queue_bytes < least_queue_bytes) {
+    return error{
+        .code = errc::invalid_argument,
+        .message = fmt::format("journal_options::queue_bytes must be at least {}; it is {}",
+                               least_queue_bytes, options.queue_bytes)};
+  }
+  // The rights of a file that exists already are set, too: it may have been somebody's.
+  os::unique_fd file(::open(path.c_str(),
+                            O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
+                            S_IRUSR | S_IWUSR));
+  struct stat facts{};
+  if (!file || ::fstat(file.get(), &facts) != 0) return system_failure("open", errno, path);
+  if (!S_ISREG(facts.st_mode)) {
+    return error{.code = errc::invalid_argument,
+                 .message = fmt::format("a journal must be a file; {} is none", path)};
+  }
+  if (::fchmod(file.get(), S_IRUSR | S_IWUSR) != 0) return system_failure("fchmod", errno, path);
+  std::shared_ptr<journal_writer> made(new journal_writer(path, std::move(file), options));
+  const auto mark = std::as_bytes(std::span(file_mark));
+  if (::write(made->file_.get(), mark.data(), mark.size()) != std::ssize(mark)) {
+    return system_failure("write", errno, path);
+  }
+  made->file_bytes_ = mark.size();
+  try {
+    made->start_threads();
+  } catch (const std::system_error& e) {
+    return system_failure("pthread_create", e.code().value(), "the thread of a journal");
+  }
+  return made;
+}
+
+journal_writer::journal_writer(std::string path, os::unique_fd file, const journal_options& options)
+    : path_(std::move(path)),
+      options_(options),
+      made_in_(os::fork_count()),
+      file_(std::move(file)) {}
+
+void journal_writer::start_threads() {
+  thread_ =
+      os::start_thread<std::jthread>([this](const std::stop_token& end) { write_notes(end); });
+}
+
+journal_writer::~journal_writer() {
+  if (made_in_ != os::fork_count()) {
+    // A copy of the program: it has no threads, and the file is its parent's.
+    thread_.detach();
+    for (std::jthread& one : hashers_)
+      one.detach();
+    return;
+  }
+  (void)flush();
+  thread_.request_stop();
+  ring();
+  if (thread_.joinable()) thread_.join();
+  for (std::jthread& one : hashers_)
+    one.request_stop();
+  has_block_.notify_all();
+  hashers_.clear();
+  const std::lock_guard lock(file_mutex_);
+  if (stopped()) return;
+  chunk_.add(note::closed, 0, {});
+  write_chunk();
+}
+
+void journal_writer::add(note_source& source, std::uint16_t device, std::string_view build) {
+  const std::lock_guard lock(sources_mutex_);
+  sources_.push_back(&source);
+  const std::lock_guard file_lock(file_mutex_);
+  chunk_.add(note::build, device, {bytes_of_text(build)});
+}
+
+void journal_writer::remove(note_source& source) noexcept {
+  const std::lock_guard lock(sources_mutex_);
+  std::erase(sources_, &source);
+  try {
+    const std::lock_guard file_lock(file_mutex_);
+    while (source.give_notes(chunk_)) {
+    }
+  } catch (const std::bad_alloc&) {
+    note_gap();
+  }
+}
+
+void journal_writer::ring() noexcept {
+  asleep_.store(0, std::memory_order_relaxed);
+  os::futex_wake(asleep_, 1, os::sharing::program);
+}
+
+// The thread of the notes.
+void journal_writer::write_notes(const std::stop_token& end) {
+  clock::time_point noted_at = clock::now();
+  clock::time_point last_write = noted_at;
+  while (true) {
+    const bool ends = end.stop_requested();
+    bool any = false;
+    try {
+      any = collect();
+      const std::lock_guard lock(file_mutex_);
+      const bool due = clock::now() - last_write >= write_after || ends;
+      if (chunk_.bytes().size() >= full_chunk_bytes || (due && !chunk_.bytes().empty())) {
+        write_chunk();
+        last_write = clock::now();
+      }
+    } catch (const std::bad_alloc&) {
+      note_gap();
+    }
+    if (any) noted_at = clock::now();
+    if (ends && !any) return;
+    if (!any) pause(end, clock::now() - noted_at < idle_after);
+  }
+}
+
+bool journal_writer::collect() {
+  const std::lock_guard lock(sources_mutex_);
+  bool any = false;
+  for (note_source* const source : sources_) {
+    const std::lock_guard file_lock(file_mutex_);
+    any = source->give_notes(chunk_) || any;
+  }
+  return any;
+}
+
+void journal_writer::pause(const std::stop_token& end, bool busy) {
+  asleep_.store(busy ? 0 : 1, std::memory_order_relaxed);
+  if (end.stop_requested()) return;
+  os::futex_wait(asleep_, busy ? 0 : 1, clock::now() + (busy ? nap : longest_sleep),
+                 os::sharing::program);
+}
+
+// With `file_mutex_`.
+void journal_writer::write_chunk() {
+  if (!stopped()) {
+    const bool written =
+        append_to_file(chunk_header::notes, {chunk_.bytes()}, checksum_of(chunk_.bytes()));
+    if (written) {
+      chunk_.clear();
+      return;
+    }
+  }
+  const auto lost = chunk_.as_gaps();
+  chunk_.clear();
+  for (const auto& [device, gap] : lost) {
+    note_gap();
+    if (!stopped()) chunk_.add(note::gap, device, {bytes_of(gap)});
+  }
+}
+
+// With `file_mutex_`. A write that fails leaves the file as it was.
+bool journal_writer::append_to_file(std::uint32_t mark,
+                                    std::initializer_list<std::span<const std::byte>> parts,
+                                    std::uint32_t checksum) noexcept {
+  chunk_header head{.mark = mark, .checksum = checksum, .number = chunks_};
+  std::array<iovec, 4> pieces{};
+  std::size_t count = 1;
+  for (const auto& part : parts) {
+    pieces[count++] = {const_cast<std::byte*>(part.data()), part.size()};
+    head.length += static_cast<std::uint32_t>(part.size());
+  }
+  pieces[0] = {&head, sizeof(head)};
+  const std::uint64_t whole = sizeof(head) + head.length;
+  if (options_.most_bytes != 0 && file_bytes_ + whole > options_.most_bytes) {
+    give_up([&] {
+      return fmt::format("its file has {} of at most {} bytes", file_bytes_, options_.most_bytes);
+    });
+    return false;
+  }
+  const int failure = write_all_at(file_.get(), file_bytes_, std::span(pieces).first(count));
+  if (failure == 0) {
+    file_bytes_ += whole;
+    ++chunks_;
+    failed_writes_ = 0;
+    return true;
+  }
+  // The rest of a chunk would be taken for damage.
+  (void)!::ftruncate(file_.get(), static_cast<off_t>(file_bytes_));
+  if (++failed_writes_ >= most_failed_writes) {
+    give_up([&] { return system_failure("write", failure, path_).to_string(); });
+  }
+  return false;
+}
+
+// With `file_mutex_`.
+template <class Why>
+void journal_writer::give_up(Why why) noexcept {
+  if (stopped_.exchange(true)) return;
+  try {
+    why_stopped_ = why();
+  } catch (const std::bad_alloc&) {
+    why_stopped_.clear();
+  }
+}
+
+void journal_writer::stop(std::string why) noexcept {
+  const std::lock_guard lock(file_mutex_);
+  if (!stopped_.exchange(true)) why_stopped_ = std::move(why);
+}
+
+bool journal_writer::await_space() noexcept {
+  if (stopped()) return false;
+  switch (options_.behind) {
+    case journal_options::when_behind::gap:
+      return false;
+    case journal_options::when_behind::stop:
+      stop("it could not keep up with the requests (journal_options::when_behind::stop)");
+      return false;
+    case journal_options::when_behind::wait:
+      break;
+  }
+  waits_.fetch_add(1, std::memory_order_relaxed);
+  ring();
+  std::this_thread::sleep_for(std::chrono::microseconds(50));
+  return true;
+}
+
+bool journal_writer::add(block&& one) {
+  const std::uint64_t bytes = one.about.bytes;
+  std::unique_lock lock(blocks_mutex_);
+  while (!stopped() && queued_bytes_ != 0 && queued_bytes_ + bytes > options_.queue_bytes) {
+    lock.unlock();
+    if (!await_space()) return false;
+    lock.lock();
+  }
+  if (stopped()) return false;
+  // Another thread once the first ones cannot keep up.
+  if (hashers_.empty() || (blocks_.size() > 2 * hashers_.size() && hashers_.size() < hashers())) {
+    try {
+      hashers_.push_back(os::start_thread<std::jthread>(
+          [this](const std::stop_token& end) { write_blocks(end); }));
+    } catch (const std::system_error&) {
+      if (hashers_.empty()) return false;
+    }
+  }
+  blocks_.push_back(std::move(one));
+  queued_bytes_ += bytes;
+  ++taken_in_;
+  contents_.fetch_add(1, std::memory_order_relaxed);
+  lock.unlock();
+  has_block_.notify_one();
+  return true;
+}
+
+void journal_writer::write_blocks(const std::stop_token& end) {
+  std::unique_lock lock(blocks_mutex_);
+  while (has_block_.wait(lock, end, [this] { return !blocks_.empty(); })) {
+    const block one = std::move(blocks_.front());
+    blocks_.pop_front();
+    lock.unlock();
+    try {
+      write_block(one);
+    } catch (const std::bad_alloc&) {
+      note_gap();
+    }
+    lock.lock();
+    queued_bytes_ -= one.about.bytes;
+    ++written_;
+    has_space_.notify_all();
+  }
+}
+
+void journal_writer::write_block(const block& one) {
+  const std::span<const std::byte> bytes(one.bytes.get(), one.about.bytes);
+  bytes_note about = one.about;
+  about.is = detail::sha256().bytes(bytes).finish();
+  const std::span<const std::byte> name = std::as_bytes(std::span(about.is));
+  const std::uint32_t checksum = checksum_of(name);
+  const std::lock_guard lock(file_mutex_);
+  if (stopped()) return;
+  if (known_.contains(about.is)) {
+    duplicates_.fetch_add(1, std::memory_order_relaxed);
+  } else if (append_to_file(chunk_header::bytes, {name, bytes}, checksum)) {
+    known_.insert(about.is);
+  } else {
+    note_gap();
+    if (stopped()) return;
+    const gap_note gap{.first = about.ticket, .last = about.ticket, .what = gap_note::contents};
+    chunk_.add(note::gap, one.device, {bytes_of(gap)});
+    return;
+  }
+  chunk_.add(one.what, one.device, {bytes_of(about)});
+  chunk_.mention(one.device, about.ticket);
+}
+
+bool journal_writer::flush() {
+  {
+    std::unique_lock lock(blocks_mutex_);
+    const std::uint64_t all = taken_in_;
+    has_space_.wait(lock, [&] { return written_ >= all; });
+  }
+  try {
+    while (collect()) {
+    }
+    const std::lock_guard lock(file_mutex_);
+    for (int tries = 0; tries < most_failed_writes && !chunk_.bytes().empty(); ++tries)
+      write_chunk();
+  } catch (const std::bad_alloc&) {
+    note_gap();
+  }
+  return !stopped();
+}
+
+journal_statistics journal_writer::statistics() const {
+  journal_statistics now{.requests = requests_.load(std::memory_order_relaxed),
+                         .gaps = gaps_.load(std::memory_order_relaxed),
+                         .contents = contents_.load(std::memory_order_relaxed),
+                         .duplicates = duplicates_.load(std::memory_order_relaxed),
+                         .waits = waits_.load(std::memory_order_relaxed)};
+  const std::lock_guard lock(file_mutex_);
+  now.file_bytes = file_bytes_;
+  now.stopped = why_stopped_;
+  if (stopped() && now.stopped.empty()) now.stopped = "there was no memory";
+  return now;
+}
+
+}  // namespace troupe::journal
