@@ -173,6 +173,7 @@ void add_fork_server(nb::module_& m);
 void add_graph(nb::module_& m);
 void add_batch_queue(nb::module_& m);
 void add_profile(nb::module_& m);
+void add_journal(nb::module_& m);
 void add_matrix_market(nb::module_& m);
 
 /// True in a process that imports operations for workers, where no device can be.

@@ -28,6 +28,7 @@ NB_MODULE(_core, m) {
   add_python_calls(m);
   add_fork_server(m);
   add_profile(m);
+  add_journal(m);
   add_matrix_market(m);
   add_graph(m);
   add_batch_queue(m);

@@ -27,6 +27,7 @@ from ._core import (
     Future,
     Graph,
     GraphReplies,
+    Journal,
     KvCache,
     KvStep,
     Library,
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
 
     from . import dnn, elementwise, parallel, serve, serving, sparse
     from .actors import Actor, ActorRef, Supervision
+    from .methods.replays import replay
     from .operations import Reads, ReadsMany, Updates, Writes, on_worker_start, operation
     from .pipelines import Pipeline
 
@@ -65,6 +67,7 @@ _LATER = {
         ("Reads", "ReadsMany", "Updates", "Writes", "on_worker_start", "operation"), "operations"
     ),
     "Pipeline": "pipelines",
+    "replay": "methods.replays",
 }
 
 
@@ -289,6 +292,7 @@ __all__ = [
     "Future",
     "Graph",
     "GraphReplies",
+    "Journal",
     "KvCache",
     "KvStep",
     "Library",
@@ -316,6 +320,7 @@ __all__ = [
     "operation",
     "parallel",
     "profile",
+    "replay",
     "requests",
     "serve",
     "serving",

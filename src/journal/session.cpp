@@ -225,10 +225,8 @@ result<void> session::step(const noted_request& r) {
       running_, [&](const running& earlier) { return in_conflict(earlier, r, one->operands); })) {
     if (auto settled = settle_one(); !settled) return settled;
   }
-  if (what == plan::run_alone || running_.size() >= most_running) {
-    do {
-      if (auto settled = settle_one(); !settled) return settled;
-    } while (what == plan::run_alone && !running_.empty());
+  while (running_.size() >= (what == plan::run_alone ? 1 : most_running)) {
+    if (auto settled = settle_one(); !settled) return settled;
   }
   if (is_done()) return {};
   if (auto given = give_contents(r); !given) return given;

@@ -75,6 +75,14 @@ struct lane_policy {
   [[nodiscard]] static constexpr lane_policy pool(int n) noexcept { return {kind::pool, n}; }
 };
 
+/// Keeps each request that ended its worker as a journal of its own, with what it read, for
+/// `troupe replay`. Recovery does not wait for it.
+struct fault_journal_options {
+  std::string folder{};  ///< made with rights 0700 if it is not there; empty keeps none
+  std::uint64_t most_bytes = std::uint64_t{64} << 20;  ///< of data, for each; the smallest first
+  std::uint32_t most_files = 32;                       ///< the oldest are removed
+};
+
 /// Configuration of a device. The defaults suit most programs.
 struct device_config {
   troupe::isolation isolation = troupe::isolation::process;
@@ -137,6 +145,7 @@ struct device_config {
   /// Records each request, and the data that it exchanges with the program, to be run again, see
   /// `request_journal`; null costs nothing.
   std::shared_ptr<request_journal> journal{};
+  fault_journal_options fault_journal{};
   /// Path of the worker executable; if empty, Troupe looks beside its own library.
   std::string worker_path{};
   /// Starts the workers, instead of a worker executable; null for none. Several devices may have

@@ -4,11 +4,13 @@
 
 #include "arguments/given.hpp"
 #include "binding.hpp"
+#include "events/journal.hpp"
 #include "operations/python_operation.hpp"
 #include "profile.hpp"
 
 #include <troupe/device/fork_server.hpp>
 #include <troupe/device/trace_file.hpp>
+#include <troupe/telemetry/request_journal.hpp>
 
 #include <chrono>
 #include <string>
@@ -102,7 +104,8 @@ library_methods methods_from(nb::handle methods) {
                                        "plugins",
                                        "operations",
                                        "reload",
-                                       "trace"};
+                                       "trace",
+                                       "journal"};
   std::string message = "device() has no option '" + shown_text(name) + "'; it has ";
   for (const std::string& one : known)
     message += (&one == known.data() ? "" : ", ") + one;
@@ -181,6 +184,11 @@ device_config config_from(nb::kwargs options) {
     else if (name == "trace")
       c.tracer = value_of(
           trace_file::open(path_given(name, nb::module_::import_("os").attr("fsdecode")(value))));
+    else if (name == "journal" && journal_of(value) != nullptr)
+      c.journal = journal_of(value);
+    else if (name == "journal")
+      c.journal = value_of(request_journal::open(
+          path_given(name, nb::module_::import_("os").attr("fsdecode")(value))));
     else
       refuse_option(key);
   }

@@ -101,6 +101,11 @@ void answers::end(std::uint16_t slot, std::byte* reply, error* failure, slot_is 
     // One that an earlier worker has completed is passed over by this one.
     const bool judged = r.answered() && !r.early;
     if (had != begun::unknown && !judged) leave_undefined(slot, *failure, had);
+    const bool is_fault = failure->code == errc::device_fault || failure->code == errc::poisonous;
+    if (is_fault && keep_fault_ && !r.answered()) {
+      walk_.advance();
+      keep_fault_(slot, *failure);
+    }
   }
   if (!r.answered()) {
     if (r.watched) [[unlikely]] {

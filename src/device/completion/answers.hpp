@@ -70,6 +70,9 @@ class answers {
   void note_generation(std::uint64_t now) noexcept { generation_ = now; }
   [[nodiscard]] std::uint64_t skipped_reruns() const noexcept { return skipped_reruns_; }
   [[nodiscard]] const ended_times& times() const noexcept { return times_; }
+  /// Called for a request that ended its worker, before it is answered. Set before any is sent.
+  using keep_fault = unique_function<void(std::uint16_t, const error&)>;
+  void on_fault(keep_fault keep) { keep_fault_ = std::move(keep); }
   /// Notes the ends of requests that were noted. Set before any is sent.
   void note_to(journal::request_notes* notes) noexcept { notes_ = notes; }
   void on_failure(complete_error complete) { complete_error_ = std::move(complete); }
@@ -113,6 +116,7 @@ class answers {
   journal::request_notes* notes_ = nullptr;
   complete_error complete_error_;
   keeps_outputs keeps_outputs_;
+  keep_fault keep_fault_;
 };
 
 }  // namespace troupe

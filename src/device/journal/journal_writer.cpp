@@ -149,6 +149,11 @@ void journal_writer::add(note_source& source, std::uint16_t device, std::string_
   chunk_.add(note::build, device, {bytes_of_text(build)});
 }
 
+void journal_writer::add(const note_chunk& notes) {
+  const std::lock_guard lock(file_mutex_);
+  chunk_.add(notes);
+}
+
 void journal_writer::remove(note_source& source) noexcept {
   const std::lock_guard lock(sources_mutex_);
   std::erase(sources_, &source);

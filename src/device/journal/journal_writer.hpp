@@ -35,6 +35,9 @@ class note_chunk {
            std::initializer_list<std::span<const std::byte>> parts) {
     append(bytes_, what, device, parts);
   }
+  void add(const note_chunk& other) {
+    bytes_.insert(bytes_.end(), other.bytes_.begin(), other.bytes_.end());
+  }
   void mention(std::uint16_t device, std::uint64_t ticket);
   /// The requests of each device that are lost with this chunk, as gaps.
   [[nodiscard]] std::vector<std::pair<std::uint16_t, gap_note>> as_gaps() const;
@@ -77,6 +80,8 @@ class journal_writer {
   /// Takes the last notes of a source.
   void remove(note_source& source) noexcept;
 
+  /// Adds notes of the caller's.
+  void add(const note_chunk& notes);
   /// Queues a block. False if it was left out; as configured, waits while the queue is full.
   bool add(block&& one);
   /// Wakes the writing thread, if it sleeps.

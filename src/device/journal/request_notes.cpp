@@ -34,18 +34,17 @@ std::vector<std::byte> bytes_of_value(const any_value& value) {
   return made;
 }
 
-std::string build_text(const request_notes::parts& of) {
-  const device_description& d = *of.description;
+}  // namespace
+
+std::string build_text(const device_description& d, const memory_pool& device,
+                       const memory_pool& host, bool with_faults) {
   return fmt::format(
       "version {}\nprotocol {}\nbackend {}\nname {}\nuuid {}\narchitecture {}\ndevice_range {:x} "
       "{}\nhost_range {:x} {}\nfault_injection {}\n",
-      TROUPE_VERSION, wire::protocol_version, of.device_memory->on_device() ? "cuda" : "cpu",
-      d.name, d.uuid, d.architecture, reinterpret_cast<std::uintptr_t>(of.device_memory->base()),
-      of.device_memory->bytes(), reinterpret_cast<std::uintptr_t>(of.host_memory->base()),
-      of.host_memory->bytes(), of.with_faults ? 1 : 0);
+      TROUPE_VERSION, wire::protocol_version, device.on_device() ? "cuda" : "cpu", d.name, d.uuid,
+      d.architecture, reinterpret_cast<std::uintptr_t>(device.base()), device.bytes(),
+      reinterpret_cast<std::uintptr_t>(host.base()), host.bytes(), with_faults ? 1 : 0);
 }
-
-}  // namespace
 
 request_notes::request_notes(const parts& of)
     : writer_(of.writer),
@@ -61,7 +60,8 @@ request_notes::request_notes(const parts& of)
     blob_pages_ = *std::move(pages);
     blobs_.emplace(blob_pages_.address(), blob_pages_.bytes());
   }
-  writer_->add(*this, device_, build_text(of));
+  writer_->add(*this, device_,
+               build_text(*of.description, device_memory_, host_memory_, of.with_faults));
 }
 
 request_notes::~request_notes() { writer_->remove(*this); }

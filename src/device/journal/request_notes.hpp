@@ -22,6 +22,10 @@
 
 namespace troupe::journal {
 
+/// The facts about a device that a journal begins with.
+[[nodiscard]] std::string build_text(const device_description& d, const memory_pool& device,
+                                     const memory_pool& host, bool with_faults);
+
 /// Writes a device's notes for its journal. A device without a journal has none of these.
 ///
 /// Notes of requests are written by their senders, those of ends by the holder of the reactor's

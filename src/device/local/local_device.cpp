@@ -3,8 +3,10 @@
 #include "base/spin_wait.hpp"
 #include "builtin/graph/requests/definition.hpp"
 #include "core/dispatch/deferred_continuations.hpp"
+#include "device/local/fault_keeper.hpp"
 #include "os/event.hpp"
 #include "os/limits.hpp"
+#include "os/private_folder.hpp"
 #include "request/description/table.hpp"
 #include "request/description/text.hpp"
 #include "wire/blob_memory.hpp"
@@ -159,6 +161,10 @@ result<std::shared_ptr<local_device>> local_device::create(std::int32_t ordinal,
     if (!whole) return of_device(std::move(whole).error());
     *path = *std::move(whole);
   }
+  if (!config.fault_journal.folder.empty()) {
+    auto folder = os::private_folder::open(config.fault_journal.folder);
+    if (!folder) return of_device(std::move(folder).error());
+  }
   os::raise_descriptor_limit();
   auto backend = choose_backend(ordinal, config, in_use);
   if (!backend) return of_device(std::move(backend).error());
@@ -234,7 +240,7 @@ result<void> local_device::build(chosen_backend backend, supervisor_environment&
   completions_ =
       reactor::create(requests_, wakes, device_memory_, host_memory_, config_.quarantine);
   completions_->outcomes().record_to(recorder_);
-  if (config_.journal) begin_journal();
+  begin_journals();
   draw_first_samples(*completions_, requests_->capacity(), metrics_.sample);
   set_driver(*completions_);
   completions_->on_failure(
@@ -260,17 +266,24 @@ result<void> local_device::build(chosen_backend backend, supervisor_environment&
   return supervisor_->begin();
 }
 
-void local_device::begin_journal() {
-  notes_ = std::make_unique<journal::request_notes>(
-      journal::request_notes::parts{.writer = config_.journal->writer(),
-                                    .device = static_cast<std::uint16_t>(ordinal_),
-                                    .capacity = requests_->capacity(),
-                                    .description = &description_,
-                                    .device_memory = device_memory_.get(),
-                                    .host_memory = host_memory_.get(),
-                                    .blobs = &blobs_,
-                                    .with_faults = config_.fault_injection});
-  completions_->ends(role(*completions_)).note_to(notes_.get());
+void local_device::begin_journals() {
+  answers& ends = completions_->ends(role(*completions_));
+  if (config_.journal) {
+    notes_ = std::make_unique<journal::request_notes>(
+        journal::request_notes::parts{.writer = config_.journal->writer(),
+                                      .device = static_cast<std::uint16_t>(ordinal_),
+                                      .capacity = requests_->capacity(),
+                                      .description = &description_,
+                                      .device_memory = device_memory_.get(),
+                                      .host_memory = host_memory_.get(),
+                                      .blobs = &blobs_,
+                                      .with_faults = config_.fault_injection});
+    ends.note_to(notes_.get());
+  }
+  if (!config_.fault_journal.folder.empty()) {
+    faults_ = std::make_unique<fault_keeper>(*this);
+    ends.on_fault([this](std::uint16_t slot, const error& why) { faults_->keep(slot, why); });
+  }
 }
 
 void local_device::set_guards(std::shared_ptr<device_guards> guards) {
@@ -306,6 +319,14 @@ bool local_device::cancel_at_once(sent_request one) {
 device_endpoint::library_lanes local_device::lanes_of(std::string_view library) {
   // A forked process sends nothing, and the thread that held the lock may not exist in it.
   return completions_->is_copy() ? lanes_.make(library) : lanes_.of(library);
+}
+
+device_endpoint::library_lanes local_device::new_lanes_of(std::string_view library, int n) {
+  return lanes_.make(library, n);
+}
+
+future<void> local_device::renew(const renew_options& how) {
+  return supervisor_->renew(how, [this] { return send_rest(); });
 }
 
 std::uint8_t local_device::lane_for(const request_type& type) {

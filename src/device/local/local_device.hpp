@@ -31,6 +31,8 @@
 
 namespace troupe {
 
+class fault_keeper;
+
 /// A device of this machine, behind which workers come and go. Owns the mailbox, the memory, the
 /// reactor and the supervisor, and joins them; sends requests.
 class local_device final : public device_endpoint, public peer_memory {
@@ -66,9 +68,7 @@ class local_device final : public device_endpoint, public peer_memory {
   }
   [[nodiscard]] std::uint32_t capacity() const noexcept override { return requests_->capacity(); }
   [[nodiscard]] library_lanes lanes_of(std::string_view library) override;
-  [[nodiscard]] library_lanes new_lanes_of(std::string_view library, int n) override {
-    return lanes_.make(library, n);
-  }
+  [[nodiscard]] library_lanes new_lanes_of(std::string_view library, int n) override;
   [[nodiscard]] std::uint8_t lane_for(const request_type& type) override;
 
   [[nodiscard]] result<detail::buffer_ref> allocate(memory_space space, std::uint64_t bytes,
@@ -140,9 +140,7 @@ class local_device final : public device_endpoint, public peer_memory {
   bool drain(std::chrono::nanoseconds timeout) override;
   void stop(error reason) override { supervisor_->stop(std::move(reason)); }
   [[nodiscard]] result<void> restart() override { return supervisor_->restart(); }
-  [[nodiscard]] future<void> renew(const renew_options& how) override {
-    return supervisor_->renew(how, [this] { return send_rest(); });
-  }
+  [[nodiscard]] future<void> renew(const renew_options& how) override;
 
   [[nodiscard]] const device_config& config() const noexcept { return config_; }
 
@@ -160,6 +158,7 @@ class local_device final : public device_endpoint, public peer_memory {
   [[nodiscard]] reactor& completions() noexcept { return *completions_; }
 
  private:
+  friend class fault_keeper;
   friend class prepared_request;
   struct known_peer {
     std::shared_ptr<memory_pool> pool;
@@ -199,7 +198,7 @@ class local_device final : public device_endpoint, public peer_memory {
   [[nodiscard]] result<void> check(const request_type& type, const void* request,
                                    std::span<const std::byte> bytes);
   [[nodiscard]] result<void> admit(std::uint16_t slot);
-  void begin_journal();
+  void begin_journals();
   void begin_note(std::uint16_t slot) noexcept;
   sent_request publish_now(prepared_request& made, completion&& done,
                            std::optional<wire::end_mark> mark = std::nullopt) noexcept;
@@ -237,6 +236,7 @@ class local_device final : public device_endpoint, public peer_memory {
   std::shared_ptr<flight_recorder> recorder_;  // null: it records nothing
   event_journal journal_{ordinal_};
   std::unique_ptr<journal::request_notes> notes_;  // null: the device has no journal
+  std::unique_ptr<fault_keeper> faults_;           // null: it keeps no faults
   reactor::handle completions_;
   valid_requests valid_;
   device_lanes lanes_;

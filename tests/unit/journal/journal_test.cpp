@@ -1,91 +1,8 @@
 // A journal is replayed: equal where nothing has changed, and different where it has.
-#include "tripling.hpp"
-
-#include <troupe/blas.hpp>
-#include <troupe/device/mapped_tensor.hpp>
-#include <troupe/fault.hpp>
-#include <troupe/graph.hpp>
-#include <troupe/journal/replay.hpp>
-#include <troupe/memory.hpp>
-#include <troupe/rng.hpp>
-#include <troupe/telemetry/request_journal.hpp>
-#include <troupe/troupe.hpp>
-
-#include <gtest/gtest.h>
-#include <sys/stat.h>
-
-#include <chrono>
-#include <csignal>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <numeric>
-#include <optional>
-#include <string>
-#include <vector>
+#include "journal_fixture.hpp"
 
 namespace troupe::test {
 namespace {
-
-class Journal : public ::testing::Test {
- protected:
-  using numbers = std::vector<float>;
-
-  static const char* queues() { return std::getenv("TROUPE_TEST_PLUGIN"); }
-  static device_config config() {
-    return {.backend = backend_kind::cpu,
-            .memory_limit_bytes = std::uint64_t{64} << 20,
-            .lane_threads = 2,
-            .restarts = {.restarts = 1'000'000},
-            .backoff = {.initial = std::chrono::nanoseconds(0)},
-            .fault_injection = true,
-            .backend_path = queues() != nullptr ? queues() : "",
-            .own_operations = &add_tripling};
-  }
-
-  /// Runs `use` with a device that has a journal, which is closed then.
-  template <class Use>
-  journal_statistics record(Use&& use, const journal_options& how = {}) {
-    auto journal = request_journal::open(path_, how).value();
-    {
-      system all;
-      device_config c = config();
-      c.journal = journal;
-      device gpu = all.device(0, c);
-      use(gpu);
-    }
-    journal->flush();
-    return journal->statistics();
-  }
-  [[nodiscard]] result<replay_report> replayed(replay_options how = {}) const {
-    how.on = config();
-    how.on.backend = backend_kind::automatic;
-    how.on.worker_environment = environment_;
-    return replay(path_, how);
-  }
-  /// The report, if it can be replayed.
-  [[nodiscard]] replay_report report(const replay_options& how = {}) const {
-    auto done = replayed(how);
-    EXPECT_TRUE(done) << done.error().to_string();
-    return done ? *std::move(done) : replay_report{};
-  }
-  static tensor<float> filled(device& gpu, const shape& extents, float first) {
-    auto t = gpu.tensor<float>(extents).value();
-    numbers values(static_cast<std::size_t>(t.count()));
-    std::iota(values.begin(), values.end(), first);
-    gpu.copy(values, t).get();
-    return t;
-  }
-  static numbers content(device& gpu, const any_tensor& t) {
-    numbers values(static_cast<std::size_t>(t.count()));
-    gpu.copy(t, values).get();
-    return values;
-  }
-
-  std::shared_ptr<const std::vector<std::string>> environment_;  // for workers of replays
-  const std::string path_ = ::testing::TempDir() + "troupe-journal-" + std::to_string(::getpid());
-  void TearDown() override { std::filesystem::remove(path_); }
-};
 
 TEST_F(Journal, IsReplayedBitForBitAsOftenAsOneLikes) {
   if (queues() != nullptr) GTEST_SKIP() << "they have no numbers and no norms";
@@ -234,58 +151,6 @@ TEST_F(Journal, HasGraphsWithConditionsAndReplies) {
   EXPECT_TRUE(done.equal()) << done.text();
 }
 
-TEST_F(Journal, ReplaysFaultsAndFailures) {
-  record([](device& gpu) {
-    auto x = filled(gpu, {8}, 1);
-    auto y = gpu.tensor<float>({8}).value();
-    for (const fault::kind what : {fault::kind::segmentation_fault, fault::kind::exception,
-                                   fault::kind::exit, fault::kind::abort}) {
-      EXPECT_FALSE(gpu.ask(fault::inject{.what = what, .output = y}).get_result());
-      gpu.ask(tripling{.x = x, .y = y}).get();
-      (void)content(gpu, y);
-    }
-  });
-  const replay_report done = report();
-  EXPECT_TRUE(done.equal()) << done.text();
-  EXPECT_GE(done.outcomes, 12U);
-}
-
-TEST_F(Journal, IsWholeWhenWorkersAreKilled) {
-  record([](device& gpu) {
-    auto x = filled(gpu, {1000}, 1);
-    auto y = gpu.tensor<float>({1000}).value();
-    for (int i = 0; i < 10; ++i) {
-      std::vector<future<void>> all;
-      for (int k = 0; k < 20; ++k)
-        all.push_back(gpu.ask(tripling{.x = x, .y = y}));
-      if (const auto worker = gpu.worker_pid()) ::kill(*worker, SIGKILL);
-      for (auto& one : all)
-        one.get();
-      (void)content(gpu, y);
-    }
-  });
-  const replay_report done = report();
-  EXPECT_TRUE(done.equal()) << done.text();
-  EXPECT_GE(done.outcomes, 200U);
-}
-
-TEST_F(Journal, RefusesAGapUnlessToldToGoOn) {
-  const auto noted = record(
-      [](device& gpu) {
-        const auto t = gpu.tensor<float>({100'000}).value();
-        const numbers batch(100'000, 2.5F);
-        gpu.copy(batch, t).get();
-        (void)content(gpu, t);
-      },
-      {.most_request_bytes = 1000});
-  EXPECT_GE(noted.gaps, 1U);
-  auto refused = replayed();
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, errc::invalid_argument);
-  EXPECT_NE(refused.error().message.find("gap"), std::string::npos) << refused.error().message;
-  EXPECT_TRUE(replayed({.over_gaps = true}));
-}
-
 TEST_F(Journal, WithoutContentsHasRequestsAndOutcomes) {
   const auto noted = record(
       [](device& gpu) {
@@ -330,46 +195,6 @@ TEST_F(Journal, OfTwoDevicesIsReplayedDeviceByDevice) {
   EXPECT_TRUE(report().equal());
   EXPECT_LT(report({.device = 1}).requests, report().requests);
   EXPECT_FALSE(replayed({.device = 2}));
-}
-
-TEST_F(Journal, BelongsToItsUserAlone) {
-  {
-    std::ofstream before(path_);
-  }
-  ::chmod(path_.c_str(), 0644);
-  record([](device&) {});
-  struct stat facts{};
-  ASSERT_EQ(::stat(path_.c_str(), &facts), 0);
-  EXPECT_EQ(facts.st_mode & 0777U, 0600U);
-}
-
-TEST_F(Journal, ThatCannotBeMadeSaysWhy) {
-  const auto none = request_journal::open("/nonexistent/journal");
-  ASSERT_FALSE(none);
-  EXPECT_EQ(none.error().code, errc::system_error);
-  EXPECT_FALSE(request_journal::open(path_, {.queue_bytes = 10}));
-  EXPECT_FALSE(replay("/nonexistent/journal"));
-  std::ofstream(path_) << "something else, of enough bytes";
-  EXPECT_EQ(replay(path_).error().code, errc::invalid_argument);
-}
-
-TEST_F(Journal, ThatIsFullCostsNoRequest) {
-  const auto noted = record(
-      [](device& gpu) {
-        auto t = gpu.tensor<float>({100'000}).value();
-        for (int i = 0; i < 20; ++i) {
-          const numbers batch(100'000, static_cast<float>(i));
-          gpu.copy(batch, t).get();
-          EXPECT_EQ(content(gpu, t).back(), static_cast<float>(i));
-        }
-      },
-      {.most_bytes = 1'000'000});
-  EXPECT_NE(noted.stopped.find("at most 1000000"), std::string::npos) << noted.stopped;
-  EXPECT_LE(std::filesystem::file_size(path_), 1'000'000U);
-  // Up to there it can be replayed.
-  auto done = replayed({.over_gaps = true});
-  ASSERT_TRUE(done) << done.error().to_string();
-  EXPECT_EQ(done->remarks.size(), 1U);
 }
 
 }  // namespace
