@@ -19,6 +19,7 @@ declare -A gpu_parts=(
   [generation]=''
   [faults]='gpu_faults plugin_test'
   [history]=gpu_history
+  [journal]=gpu_journal
   [worlds]='collective_conformance worlds_test gpu_worlds'
   [sanitizer]=conformance
   [limits]=conformance
@@ -208,7 +209,7 @@ gpu_write_runs() {
 # The last lines of the output on stdin that say how many there were, of whatever program.
 gpu_note() {
   local gtest='^\[ +(PASSED|SKIPPED|FAILED) +\] [0-9]+ test|requests on the device'
-  local ours='^(faults|history|worlds|demo): (ok|FAILED|lost)|^limit: |targets met|ERROR SUMMARY|[0-9]+ passed'
+  local ours='^(faults|history|journal|worlds|demo): (ok|FAILED|lost)|^limit: |targets met|ERROR SUMMARY|[0-9]+ passed'
   grep -aE "$gtest|$ours" | tail -n 3 | tr -d '=[]' | tr -s ' ' |
     sed 's/^ //; s/, listed below:$//; s/, [0-9]* failed$//; s/\.$//; s/$/; /' | tr -d '\n' |
     sed 's/; $//' | cut -c1-300

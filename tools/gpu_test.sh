@@ -144,6 +144,13 @@ gpu_test_history() {
     --json "$gpu_results/history.jsonl"
 }
 
+# Requests that are replayed bit for bit and beside the CPU, and each kind of fault from its own journal.
+gpu_test_journal() {
+  local requests=${1:-10000} against=(--against cpu)
+  [[ ${TROUPE_BACKEND:-} != cpu ]] || against=()
+  gpu_run --live journal 500 "$programs/bin/gpu_journal" --requests "$requests" "${against[@]}"
+}
+
 # Several devices as one, on however many GPUs there are, in the order of what is known least: figures,
 # losses, conformance. Each part keeps to a time, and $gpu_results/worlds.json has what there is so far.
 gpu_test_worlds() {
@@ -282,10 +289,10 @@ gpu_test_limits() {
 
 command_gpu-test() {
   local parts=("$@") part programs=
-  local known='conformance, recorded, device, python[=TRIALS], generation[=SECONDS], faults[=TRIALS], history[=SECONDS], worlds[=TRIALS], worlds_figures, worlds_losses[=TRIALS], worlds_conformance, sanitizer[=SECONDS], limits'
+  local known='conformance, recorded, device, python[=TRIALS], generation[=SECONDS], faults[=TRIALS], history[=SECONDS], journal[=REQUESTS], worlds[=TRIALS], worlds_figures, worlds_losses[=TRIALS], worlds_conformance, sanitizer[=SECONDS], limits'
   ((${#parts[@]} > 0)) || parts=(conformance device python faults history sanitizer)
   for part in "${parts[@]}"; do
-    [[ $part =~ ^(conformance|recorded|device|limits|worlds_figures|worlds_conformance|(python|generation|faults|history|worlds|worlds_losses|sanitizer)(=[1-9][0-9]*)?)$ ]] ||
+    [[ $part =~ ^(conformance|recorded|device|limits|worlds_figures|worlds_conformance|(python|generation|faults|history|journal|worlds|worlds_losses|sanitizer)(=[1-9][0-9]*)?)$ ]] ||
       give_up "no part $part; there are $known"
   done
   gpu_require_card

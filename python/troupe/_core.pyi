@@ -625,6 +625,41 @@ def _compute(
 ) -> Future[Any]: ...
 def _events(device: Device, after: int, /) -> list[Snapshot]: ...
 
+class Journal:
+    """A file that records what devices are asked: system.device(0, journal=Journal(path)).
+
+    replay(path) runs it again. contents=False leaves the data out. behind is what happens when it
+    cannot keep up: 'gap' leaves notes out, 'wait' has senders wait, 'stop' ends it.
+    """
+
+    def __init__(
+        self,
+        path: str | PathLike[str],
+        *,
+        contents: bool = True,
+        behind: str = "gap",
+        most_bytes: int = 0,
+    ) -> None: ...
+    def flush(self) -> bool:
+        """Waits until everything so far is in the file. False if the journal has stopped."""
+
+    def statistics(self) -> dict[str, Any]:
+        """requests, gaps, contents, duplicates, file_bytes, waits; stopped: why it has ended
+        early, or ''."""
+
+def replay_journal(
+    path: str,
+    device: str | None,
+    against: str | None,
+    first: int,
+    last: int | None,
+    tolerance: float | None,
+    exact: bool,
+    stop_at_difference: bool,
+    over_gaps: bool,
+    plugins: list[str],
+) -> tuple[str, str]: ...
+
 class Profile:
     """The time of a device's requests, by operation."""
     def __init__(self) -> None: ...
@@ -741,6 +776,7 @@ class System:
         operations: str | PathLike[str] | Sequence[str | PathLike[str]] = ...,
         reload: bool = ...,
         trace: str | PathLike[str] | Profile = ...,
+        journal: str | PathLike[str] | Journal = ...,
     ) -> Device: ...
     def world(
         self,

@@ -55,6 +55,10 @@ result<void> session::settle_one() {
   const bool is_same =
       failed == (r.end->failed != 0) && (!failed || got->failure->code == code ||
                                          (ends_worker(got->failure->code) && ends_worker(code)));
+  // Without their data, requests find others.
+  const bool has_data = of_.fact("contents") != "0";
+  const auto depends = [](errc c) { return c == errc::numerical || c == errc::capacity_exceeded; };
+  if (!has_data && (depends(code) || (failed && depends(got->failure->code)))) return {};
   // A writer of its operands has failed, at another moment than then.
   if (failed && got->failure->code == errc::tainted_buffer && r.end->failed == 0) {
     ++report_.skipped;
@@ -69,6 +73,7 @@ result<void> session::settle_one() {
     return {};
   }
   if (failed) return {};
+  if (!has_data) return {};
   if (auto what = reply_difference(*one.type, r.rest, got->reply, how_)) {
     note_difference(r, print(*one.type, one.request->data()), "reply", *std::move(what));
     return {};

@@ -44,11 +44,11 @@ def test_the_command_says_so(tmp_path):
 
 
 def test_what_cannot_be_is_refused(tmp_path):
-    with pytest.raises(troupe.Error, match="behind"):
+    with pytest.raises(troupe.Failure, match="behind"):
         troupe.Journal(tmp_path / "x", behind="never")
-    with pytest.raises(troupe.Error, match="open"):
+    with pytest.raises(troupe.Failure, match="open"):
         troupe.Journal(tmp_path / "none" / "x")
-    with pytest.raises(troupe.Error, match="against"):
+    with pytest.raises(troupe.Failure, match="against"):
         troupe.replay(tmp_path / "x", against="tpu")
-    with troupe.System() as system, pytest.raises(TypeError, match="journal"):
+    with troupe.System() as system, pytest.raises(TypeError, match="PathLike"):
         system.device(0, journal=3)

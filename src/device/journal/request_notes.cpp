@@ -3,6 +3,7 @@
 #include "request/description/table.hpp"
 #include "wire/codec.hpp"
 
+#include <troupe/device/events.hpp>
 #include <troupe/request/any_request.hpp>
 #include <troupe/request/catalogue.hpp>
 
@@ -61,7 +62,8 @@ request_notes::request_notes(const parts& of)
     blobs_.emplace(blob_pages_.address(), blob_pages_.bytes());
   }
   writer_->add(*this, device_,
-               build_text(*of.description, device_memory_, host_memory_, of.with_faults));
+               build_text(*of.description, device_memory_, host_memory_, of.with_faults) +
+                   (with_contents_ ? "contents 1\n" : "contents 0\n"));
 }
 
 request_notes::~request_notes() { writer_->remove(*this); }
@@ -307,6 +309,14 @@ void request_notes::note_gap(std::uint64_t ticket, gap_note::missing what) noexc
   } catch (const std::bad_alloc&) {
     // The last one says more than is missing.
     if (!gaps_.empty()) gaps_.back().last = std::max(gaps_.back().last, ticket);
+  }
+}
+
+void event_notes::on_event(const device_event& e) noexcept {
+  try {
+    to_.happened(e.why ? e.to_string() + ": " + e.why->to_string() : e.to_string());
+  } catch (const std::bad_alloc&) {
+    return;
   }
 }
 

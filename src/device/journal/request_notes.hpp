@@ -10,6 +10,7 @@
 #include "wire/layout.hpp"
 
 #include <troupe/device/device_description.hpp>
+#include <troupe/device/request_tracer.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -110,6 +111,16 @@ class request_notes final : public note_source {
   std::optional<wire::blob_memory> blobs_;
   std::uint32_t blob_news_ = 0;
   std::vector<bool> told_blobs_;
+};
+
+/// Tells a device's journal of its events.
+class event_notes final : public request_tracer {
+ public:
+  explicit event_notes(request_notes& to) noexcept : to_(to) {}
+  void on_event(const device_event& e) noexcept override;
+
+ private:
+  request_notes& to_;
 };
 
 }  // namespace troupe::journal

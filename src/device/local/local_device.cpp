@@ -14,7 +14,6 @@
 #include "wire/control.hpp"
 
 #include <troupe/device/device.hpp>
-#include <troupe/telemetry/request_journal.hpp>
 
 #include <fmt/format.h>
 
@@ -233,7 +232,6 @@ result<void> local_device::build(chosen_backend backend, supervisor_environment&
   if (metrics_.flight_recorder > 0) {
     recorder_ = std::make_shared<flight_recorder>(metrics_.flight_recorder);
   }
-  journal_.report_to(config_.tracer, recorder_);
   auto event = os::create_event();
   if (!event) return std::move(event).error();
   auto wakes = std::make_shared<os::unique_fd>(*std::move(event));
@@ -264,26 +262,6 @@ result<void> local_device::build(chosen_backend backend, supervisor_environment&
                                                                .wakes = wakes->get(),
                                                                .environment = &environment});
   return supervisor_->begin();
-}
-
-void local_device::begin_journals() {
-  answers& ends = completions_->ends(role(*completions_));
-  if (config_.journal) {
-    notes_ = std::make_unique<journal::request_notes>(
-        journal::request_notes::parts{.writer = config_.journal->writer(),
-                                      .device = static_cast<std::uint16_t>(ordinal_),
-                                      .capacity = requests_->capacity(),
-                                      .description = &description_,
-                                      .device_memory = device_memory_.get(),
-                                      .host_memory = host_memory_.get(),
-                                      .blobs = &blobs_,
-                                      .with_faults = config_.fault_injection});
-    ends.note_to(notes_.get());
-  }
-  if (!config_.fault_journal.folder.empty()) {
-    faults_ = std::make_unique<fault_keeper>(*this);
-    ends.on_fault([this](std::uint16_t slot, const error& why) { faults_->keep(slot, why); });
-  }
 }
 
 void local_device::set_guards(std::shared_ptr<device_guards> guards) {

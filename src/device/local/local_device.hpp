@@ -109,7 +109,6 @@ class local_device final : public device_endpoint, public peer_memory {
   /// Ends the worker if it runs this request, which then fails with this error for good.
   void end_running(sent_request one, error why);
   void watch_with(std::weak_ptr<request_watch> watch) { supervisor_->watch_with(std::move(watch)); }
-  /// Has the device thread ask the watches at this time.
   void watch_at(std::chrono::steady_clock::time_point at) noexcept;
 
   [[nodiscard]] std::int32_t ordinal() const noexcept override { return ordinal_; }

@@ -1,9 +1,13 @@
-// A request that failed: whether its outputs stay defined, and the rest of its error.
+// Outcomes: journals of them, whether the outputs of a failed request stay defined, and the rest of
+// its error.
 
 #include "builtin/graph/requests/definition.hpp"
+#include "device/local/fault_keeper.hpp"
 #include "device/local/local_device.hpp"
 #include "request/description/table.hpp"
 #include "wire/codec.hpp"
+
+#include <troupe/telemetry/request_journal.hpp>
 
 #include <memory>
 #include <string>
@@ -64,6 +68,35 @@ void local_device::complete_error(std::uint16_t slot, error& failure) {
     failure.request = request != nullptr ? graph::request_text(*r.type, request, r.losses.part)
                                          : std::string(r.type->name);
   });
+}
+
+// Before the first request and the first event.
+void local_device::begin_journals() {
+  answers& ends = completions_->ends(role(*completions_));
+  if (config_.journal) {
+    notes_ = std::make_unique<journal::request_notes>(
+        journal::request_notes::parts{.writer = config_.journal->writer(),
+                                      .device = static_cast<std::uint16_t>(ordinal_),
+                                      .capacity = requests_->capacity(),
+                                      .description = &description_,
+                                      .device_memory = device_memory_.get(),
+                                      .host_memory = host_memory_.get(),
+                                      .blobs = &blobs_,
+                                      .with_faults = config_.fault_injection});
+    ends.note_to(notes_.get());
+  }
+  std::shared_ptr<request_tracer> hears = config_.tracer;
+  if (notes_) {
+    std::vector<std::shared_ptr<request_tracer>> all{
+        std::make_shared<journal::event_notes>(*notes_)};
+    if (hears) all.push_back(std::move(hears));
+    hears = std::make_shared<tracer_list>(std::move(all));
+  }
+  journal_.report_to(std::move(hears), recorder_);
+  if (!config_.fault_journal.folder.empty()) {
+    faults_ = std::make_unique<fault_keeper>(*this);
+    ends.on_fault([this](std::uint16_t slot, const error& why) { faults_->keep(slot, why); });
+  }
 }
 
 }  // namespace troupe
