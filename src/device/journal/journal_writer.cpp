@@ -286,7 +286,7 @@ bool journal_writer::await_space() noexcept {
     case journal_options::when_behind::gap:
       return false;
     case journal_options::when_behind::stop:
-      stop("it could not keep up with the requests (journal_options::when_behind::stop)");
+      stop("it could not keep up with the requests, and is to stop then");
       return false;
     case journal_options::when_behind::wait:
       break;

@@ -108,7 +108,7 @@ class reference_draw {
 struct sampled {
   sampled(scene& s, dtype type, std::int64_t n, const std::vector<draw_of>& of)
       : rows(std::ssize(of)),
-        x(s.tensor(type, {rows, n}, {n, 1})),
+        x(s.tensor(type, {rows, n}, strides_of(type, rows, n))),
         tokens(s.vector(dtype::i32, rows)),
         logprobs(s.vector(dtype::f32, rows)),
         r{.x = x.view, .tokens = tokens.view, .logprobs = logprobs.view} {
@@ -126,6 +126,14 @@ struct sampled {
     r.min_p = column(dtype::f32, &draw_of::min_p);
     r.seeds = column(dtype::u64, &draw_of::seed);
     r.positions = column(dtype::i64, &draw_of::position);
+  }
+
+  /// A layout for each type: packed, with gaps, by columns.
+  [[nodiscard]] static std::vector<std::int64_t> strides_of(dtype type, std::int64_t rows,
+                                                            std::int64_t n) {
+    if (type == dtype::f32) return {n, 1};
+    if (type == dtype::f16) return {2 * n + 1, 2};
+    return {1, rows};
   }
 
   [[nodiscard]] reals row(std::int64_t i) const {

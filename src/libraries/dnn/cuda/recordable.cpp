@@ -20,8 +20,8 @@ bool leaves_no_row_out(const void* request) {
   return what.by_tiles() || !what.may_be_masked_out();
 }
 
-// Kernels of our own, and plans of attention: those of cuDNN were captured and launched with the
-// results of calls. Recurrent layers record by themselves.
+// Kernels of our own, and plans of attention, which can be captured (seen on an H200);
+// `./dev gpu-test recorded` compares their results. Recurrent layers record by themselves.
 const plugin_recordings recordings([](recordable_operations& can) {
   using namespace dnn;
   can.be<attention_forward>(&leaves_no_row_out<attention_forward>);
