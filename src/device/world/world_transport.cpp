@@ -31,7 +31,7 @@ bool is_of_tests(const local_device& one) {
 
 std::string exclusion(const std::vector<std::shared_ptr<local_device>>& devices,
                       const world_config& config, bool through_host) {
-  if (config.transport == transport::peer) return "the world is one of transport::peer";
+  if (config.transport == transport::peer) return "the world's transport is peer";
   if (config.deterministic) return "the world is deterministic, which NCCL is not";
   if (devices.size() < 2) return "NCCL connects at least two GPUs";
   if (through_host) return "there are devices that cannot read each other's memory";
