@@ -55,8 +55,8 @@ recorded_check::contents recorded_check::all() {
     copies.push_back(device_.ask(memory::copy{.from = t, .to = staged.back()}));
   }
   for (std::size_t i = 0; i < staged.size(); ++i) {
-    const auto copied = copies[i].get_result();
-    EXPECT_TRUE(copied) << const_cast<result<void>&>(copied).error().to_string();
+    auto copied = copies[i].get_result();
+    EXPECT_TRUE(copied) << copied.error().to_string();
     const auto size = static_cast<std::size_t>(staged[i].count() * size_of(staged[i].type()));
     made.emplace_back(staged[i].address(), staged[i].address() + size);
   }

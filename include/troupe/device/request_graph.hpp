@@ -74,9 +74,10 @@ class TROUPE_EXPORT graph_replies {
 /// \\errors as `device::ask`; the first failure of a request in the graph, whose message names that
 /// request. With arguments also `invalid_argument` for an unknown parameter; `type_mismatch`,
 /// `shape_mismatch` and `layout_unsupported` for a tensor with another type, extents, strides or a
-/// smaller alignment; `aliasing` for one that overlaps another tensor of the graph where one of the
-/// two is written, and for a part of a tensor (`graph_recorder::parameter`) that does not lie in
-/// it, or where the graph would read what it overwrites at the recorded place
+/// smaller alignment, or where a view in it would begin within an element; `aliasing` for one that
+/// overlaps another tensor of the graph where one of the two is written, and for a part of a tensor
+/// (`graph_recorder::parameter`) that does not lie in it, or where the graph would read what it
+/// overwrites at the recorded place
 class TROUPE_EXPORT request_graph {
  public:
   explicit request_graph(std::shared_ptr<const detail::recorded_graph> graph) noexcept

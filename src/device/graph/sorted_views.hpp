@@ -43,7 +43,9 @@ class sorted_views {
     const view_interval bytes = interval_of(t);
     auto one =
         std::ranges::lower_bound(all_, bytes.end, {}, [](const entry& e) { return e.bytes.begin; });
-    while (one != all_.begin() && (--one)->last_end > bytes.begin) {
+    while (one != all_.begin()) {
+      --one;
+      if (one->last_end <= bytes.begin) return;
       if (one->bytes.end > bytes.begin && !found(one->root)) return;
     }
   }

@@ -51,12 +51,20 @@ result<void> fits(const parameter& p, const any_tensor& given) {
   return {};
 }
 
-/// The view that lies in `to` where `view` lies in `from`.
+/// The view that lies in `to` where `view` lies in `from`. \errors `layout_unsupported` if that is
+/// no place of an element: a part of bytes may be anywhere, and a view in it may have larger
+/// elements
 result<any_tensor> moved(const any_tensor& view, const any_tensor& from, const any_tensor& to) {
   if (!to.buffer()) return any_tensor(to);  // refused when it is sent
   const std::int64_t size = size_of(view.type());
   const std::int64_t offset =
       (to.address() - to.buffer()->address) + (view.address() - from.address());
+  if (offset % size != 0) {
+    return error{
+        .code = errc::layout_unsupported,
+        .message = fmt::format("{} would begin at byte {} of its buffer, within an element",
+                               view.to_string(), offset)};
+  }
   const auto whole = any_tensor::owned(to.buffer(), view.type(),
                                        {static_cast<std::int64_t>(to.buffer()->bytes) / size});
   auto first = whole.slice(0, offset / size, offset / size + 1);

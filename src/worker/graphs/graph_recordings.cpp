@@ -4,13 +4,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 namespace troupe::worker {
 namespace {
-
-using graph::node;
-using graph::node_kind;
 
 // A launch costs about as much as two short requests.
 constexpr std::size_t least_requests = 2;
@@ -58,7 +56,7 @@ bool graph_recordings::variant::is_running() const {
 }
 
 graph_recordings::graph_recordings(const graph::definition& d,
-                                   std::vector<const operation*> operations)
+                                   std::span<const operation* const> operations)
     : definition_(d), used_(d.uses), bodies_(d.bodies.size()) {
   std::ranges::sort(used_);
   used_.erase(std::ranges::unique(used_).begin(), used_.end());
@@ -221,7 +219,8 @@ result<void> graph_recordings::warm_up(std::span<const std::uint64_t> nodes, seg
   if (changes) ++s.provisional;
   s.is_warm = outcome && !changes;
   auto waits = lane.wait_for(twin);
-  return outcome ? std::move(waits) : std::move(outcome);
+  if (!outcome) return outcome;
+  return waits;
 }
 
 result<void> graph_recordings::record(std::span<const std::uint64_t> nodes, recording& into,
@@ -240,8 +239,11 @@ result<void> graph_recordings::record(std::span<const std::uint64_t> nodes, reco
   std::unique_ptr<recorded_work> made;
   if (began) {
     auto ended = twin.end_recording(std::move(into.old));
-    if (ended) made = *std::move(ended);
-    if (!ended && (outcome || is_lost(ended.error()))) outcome = std::move(ended).error();
+    if (ended) {
+      made = *std::move(ended);
+    } else if (outcome || is_lost(ended.error())) {
+      outcome = std::move(ended).error();
+    }
   }
   if (!outcome) {
     if (is_lost(outcome.error())) return outcome;

@@ -59,7 +59,7 @@ class graph_recordings {
   };
 
   /// `operations`: by node; null for a condition. Both outlive this.
-  graph_recordings(const graph::definition& d, std::vector<const operation*> operations);
+  graph_recordings(const graph::definition& d, std::span<const operation* const> operations);
   graph_recordings(const graph_recordings&) = delete;
   graph_recordings& operator=(const graph_recordings&) = delete;
   ~graph_recordings() = default;
@@ -113,7 +113,6 @@ class graph_recordings {
   [[nodiscard]] variant* find(std::span<const any_tensor> roots, std::span<const scalar> values,
                               const std::byte* results);
   [[nodiscard]] variant* place_for_another();
-  [[nodiscard]] bool is_complete(const variant& v) const noexcept;
   [[nodiscard]] std::span<const std::uint64_t> nodes_of(std::uint64_t body,
                                                         const segment& s) const noexcept;
   [[nodiscard]] result<void> launch(const recording& what, graph_requests& requests,

@@ -147,6 +147,19 @@ TEST_F(GraphParts, AreRefusedWhereTheyDoNotLieInTheWhole) {
   EXPECT_TRUE(has(declared(rows(2), cache_), "no request uses parameter rows"));
 }
 
+TEST_F(GraphParts, OfBytesAreRefusedWhereNoElementBegins) {
+  const auto all = any_tensor::owned(cache_.buffer(), dtype::u8, {8 * size});
+  const request_graph g = recorded([&](graph_recorder& rec) {
+                            rec.add(scale{.x = token_, .y = rows(0)});
+                            rec.parameter("rows", all.slice(0, 0, 16).value(), all);
+                          }).value();
+  const auto at = [&](std::int64_t byte) { return all.slice(0, byte, byte + 16).value(); };
+  const std::string got = refusal(g, {{"rows", at(20)}});
+  EXPECT_TRUE(has(got, "layout_unsupported")) << got;
+  ASSERT_EQ(refusal(g, {{"rows", at(24)}}), "done");
+  EXPECT_EQ(content(rows(3)), content(token_));
+}
+
 TEST_F(GraphParts, AreRefusedWhereTheyOverlapEachOther) {
   const auto two = [&](std::int64_t second) {
     return recorded([&](graph_recorder& rec) {
