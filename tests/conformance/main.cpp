@@ -21,6 +21,7 @@ namespace troupe::conformance {
 namespace {
 
 bool on_device = false;
+bool shared_out = false;
 
 // False if there is no such runner.
 bool choose(std::string_view runner) {
@@ -34,6 +35,7 @@ bool choose(std::string_view runner) {
 bool share(const std::string& of) {
   const std::uint64_t parts = std::strtoull(of.c_str(), nullptr, 10);
   if (parts == 0) return false;
+  shared_out = true;
   ::setenv("GTEST_TOTAL_SHARDS", of.c_str(), 1);
   ::setenv("GTEST_SHARD_INDEX", std::to_string(test_seed() % parts).c_str(), 1);
   return true;
@@ -68,5 +70,11 @@ int main(int argc, char** argv) {
                  argv[0], argv[i]);
     return 2;
   }
-  return RUN_ALL_TESTS();
+  const int outcome = RUN_ALL_TESTS();
+  if (troupe::conformance::shared_out &&
+      testing::UnitTest::GetInstance()->test_to_run_count() == 0) {
+    std::fprintf(stderr, "%s: there are fewer tests than shares, and none in this one\n", argv[0]);
+    return 1;
+  }
+  return outcome;
 }
