@@ -20,7 +20,10 @@ declare -A gpu_parts=(
   [faults]='gpu_faults plugin_test'
   [history]=gpu_history
   [journal]=gpu_journal
-  [worlds]='collective_conformance worlds_test gpu_worlds'
+  [worlds_figures]='bench_gpu_collective bench_gpu_data_parallel'
+  [worlds_losses]=gpu_worlds
+  [worlds_conformance]='collective_conformance worlds_test'
+  [worlds]='bench_gpu_collective bench_gpu_data_parallel gpu_worlds collective_conformance worlds_test'
   [sanitizer]=conformance
   [limits]=conformance
 )

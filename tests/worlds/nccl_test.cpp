@@ -220,5 +220,40 @@ TEST_F(WorldByNccl, IsRefusedWhereItIsNotThereOrMayNotBe) {
   EXPECT_EQ(refused.error().code, errc::unsupported);
 }
 
+TEST_F(WorldByNccl, SaysWhyTheLibraryCannotBeUsed) {
+  const auto why_not = [](const device_config& config) {
+    system other;
+    const std::vector<device> pair = devices_of(other, 2, config);
+    const auto outcome = other.world(pair).ask(collective::connect{}).get_result();
+    EXPECT_TRUE(!outcome && outcome.error().code == errc::aborted && outcome.error().cause);
+    try {
+      (void)other.world(pair, {.transport = transport::nccl});
+    } catch (const failure& why) {
+      if (!outcome && outcome.error().cause) {
+        EXPECT_EQ(why.error().code, outcome.error().cause->code) << why.what();
+      }
+      return why.error();
+    }
+    ADD_FAILURE() << "there is a world";
+    return error{};
+  };
+  const error old = why_not(with_library({"TROUPE_TEST_NCCL_IS_OLD=1"}));
+  EXPECT_EQ(old.code, errc::version_mismatch) << old.to_string();
+  EXPECT_NE(old.message.find("has version 21307"), std::string::npos) << old.message;
+
+  device_config without = with_library();
+  auto environment = *without.worker_environment;
+  std::erase(environment, "LD_LIBRARY_PATH=" TROUPE_TEST_NCCL_FOLDER);
+  without.worker_environment = std::make_shared<std::vector<std::string>>(environment);
+  const error none = why_not(without);
+  // A machine may have NCCL, which the CPU backend refuses.
+  if (none.message.find("not processors") != std::string::npos) {
+    EXPECT_EQ(none.code, errc::unsupported) << none.to_string();
+  } else {
+    EXPECT_EQ(none.code, errc::library_missing) << none.to_string();
+    EXPECT_NE(none.message.find("libnccl.so.2"), std::string::npos) << none.message;
+  }
+}
+
 }  // namespace
 }  // namespace troupe::worlds
