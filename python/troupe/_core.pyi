@@ -641,9 +641,10 @@ class Journal:
         most_bytes: int = 0,
     ) -> None: ...
     def flush(self) -> bool:
-        """Waits until everything so far is in the file. False if the journal has stopped."""
+        """Waits until everything so far is in the file. False if it is not: a write has failed, or
+        the journal has stopped."""
 
-    def statistics(self) -> dict[str, Any]:
+    def statistics(self) -> Snapshot:
         """requests, gaps, contents, duplicates, file_bytes, waits; stopped: why it has ended
         early, or ''."""
 

@@ -1,30 +1,11 @@
 #include <troupe/journal/replay.hpp>
+#include <troupe/telemetry/snapshot.hpp>
 
 #include <fmt/format.h>
 
-#include <iterator>
-#include <string_view>
+#include <string>
 
 namespace troupe {
-namespace {
-
-std::string quoted(std::string_view text) {
-  std::string made = "\"";
-  for (const char c : text) {
-    const auto code = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      made += '\\';
-      made += c;
-    } else if (code < 0x20) {
-      made += fmt::format("\\u{:04x}", static_cast<unsigned>(code));
-    } else {
-      made += c;
-    }
-  }
-  return made + '"';
-}
-
-}  // namespace
 
 std::string replay_report::text() const {
   std::string made = fmt::format(
@@ -48,14 +29,14 @@ std::string replay_report::json() const {
       R"("exact":{},"remarks":[)",
       equal(), requests, skipped, outcomes, elements, differing, is_exact);
   for (const std::string& one : remarks)
-    made += (&one == remarks.data() ? "" : ",") + quoted(one);
+    made += (&one == remarks.data() ? "" : ",") + json_text(one);
   made += R"(],"differences":[)";
   for (const replay_difference& d : differences) {
     made += fmt::format(
         R"({}{{"device":{},"ticket":{},"request":{},"field":{},"element":{},"recorded":{},)"
         R"("replayed":{}}})",
-        &d == differences.data() ? "" : ",", d.device, d.ticket, quoted(d.request), quoted(d.field),
-        d.element, quoted(d.recorded), quoted(d.replayed));
+        &d == differences.data() ? "" : ",", d.device, d.ticket, json_text(d.request),
+        json_text(d.field), d.element, json_text(d.recorded), json_text(d.replayed));
   }
   return made + "]}";
 }

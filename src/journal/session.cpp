@@ -2,6 +2,7 @@
 
 #include "request/description/text.hpp"
 #include "wire/layout.hpp"
+#include "wire/reply.hpp"
 
 #include <troupe/graph/run.hpp>
 #include <troupe/lane/mapping.hpp>
@@ -46,19 +47,6 @@ bool is_accidental(errc code) noexcept {
     default:
       return false;
   }
-}
-
-// The fields of a described reply, as a journal has them.
-std::vector<std::byte> described_bytes(const any_value& value) {
-  struct no_tensors final : wire::operand_source {
-    result<place> locate(std::string_view, const any_tensor&, access) override { return place{}; }
-  } none;
-  std::vector<std::byte> made;
-  if (const auto bytes = wire::encode(value.type(), value.data(), {}, none)) {
-    made.resize(*bytes);
-    (void)wire::encode(value.type(), value.data(), made, none);
-  }
-  return made;
 }
 
 }  // namespace
@@ -355,7 +343,7 @@ result<void> session::send(const noted_request& r, const request_type& type,
                     made.failure = std::move(*failure);
                   } else if (reply != nullptr && type.described_reply != nullptr) {
                     const any_value& value = *reinterpret_cast<any_value*>(reply);
-                    made.reply = described_bytes(value);
+                    made.reply = wire::encoded_reply(value);
                   } else if (reply != nullptr) {
                     made.reply.assign(reply, reply + type.reply_bytes);
                   }

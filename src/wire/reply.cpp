@@ -19,6 +19,22 @@ std::size_t bytes_of(const reply_slot& slot) noexcept {
 
 }  // namespace
 
+auto no_operands::locate(std::string_view field, const any_tensor& /*t*/, access /*role*/)
+    -> result<place> {
+  return error{.code = errc::unsupported,
+               .message = fmt::format("{}: a reply holds no tensors", field)};
+}
+
+std::vector<std::byte> encoded_reply(const any_value& reply) {
+  no_operands none;
+  std::vector<std::byte> made;
+  if (const auto bytes = encode(reply.type(), reply.data(), {}, none)) {
+    made.resize(*bytes);
+    (void)encode(reply.type(), reply.data(), made, none);
+  }
+  return made;
+}
+
 std::size_t text_bytes(const error& failure) noexcept {
   return std::min(failure.library.size() + failure.call.size() + failure.code_name.size() +
                       failure.message.size(),

@@ -1,6 +1,9 @@
 #pragma once
 
+#include "wire/codec.hpp"
 #include "wire/layout.hpp"
+
+#include <troupe/request/any_request.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -8,6 +11,16 @@
 #include <vector>
 
 namespace troupe::wire {
+
+/// The operands of a described reply: it has none.
+class no_operands final : public operand_source {
+ public:
+  [[nodiscard]] result<place> locate(std::string_view field, const any_tensor& t,
+                                     access role) override;
+};
+
+/// A described reply, encoded. Empty if it cannot be.
+[[nodiscard]] std::vector<std::byte> encoded_reply(const any_value& reply);
 
 /// An error's texts together are cut to this by the worker that writes them, and again by the
 /// program that reads them: each future keeps them, and a reply's heap is 1 000 times as long.

@@ -53,8 +53,8 @@ struct journal_statistics {
 /// The file has rights 0600: its contents are the program's data. Several devices of a system may
 /// have the same journal. A thread of its own writes, at most a fifth of a second later; it is
 /// complete once the last device that uses it has ended and this is destroyed. It can be read
-/// before, up to what has been written. A write that fails costs notes, never a request; after
-/// several the journal stops (`journal_statistics::stopped`). Thread-safe.
+/// before, up to what has been written. A write that fails costs contents, never a request; after
+/// three in a row the journal stops (`journal_statistics::stopped`). Thread-safe.
 class TROUPE_EXPORT request_journal {
  public:
   /// Creates the file, or empties it. \errors `system_error` with the path; `invalid_argument` for
@@ -66,7 +66,8 @@ class TROUPE_EXPORT request_journal {
   request_journal& operator=(const request_journal&) = delete;
 
   [[nodiscard]] journal_statistics statistics() const;
-  /// Waits until everything that was noted before is in the file. False if the journal has stopped.
+  /// Waits until everything that was noted before is in the file. False if it is not, because a
+  /// write has failed or the journal has stopped.
   bool flush();
 
   [[nodiscard]] const std::shared_ptr<journal::journal_writer>& writer() const noexcept {

@@ -3,10 +3,12 @@
 #include <nanobind/nanobind.h>
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 /// Values that Python callers pass where the binding takes any object: an unsuitable one is a
@@ -50,6 +52,23 @@ T given(std::string_view what, std::string_view must, nb::handle value) {
     refuse_given(what, must, value);
   }
   return made;
+}
+
+/// The enumerator whose name was given for `what`. Throws a ValueError for any other name.
+template <class Enum>
+Enum choice(const char* what, nb::handle value,
+            std::initializer_list<std::pair<const char*, Enum>> all) {
+  const auto name = given<std::string>(what, "a str", value);
+  std::string names;
+  std::vector<std::string> known;
+  for (const auto& [one, value] : all) {
+    if (name == one) return value;
+    names += (names.empty() ? "'" : ", '") + std::string(one) + "'";
+    known.emplace_back(one);
+  }
+  throw nb::value_error((std::string(what) + " must be one of " + names + "; it is '" + name + "'" +
+                         did_you_mean(value, known))
+                            .c_str());
 }
 
 /// The integers of a sequence.

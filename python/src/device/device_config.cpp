@@ -21,22 +21,6 @@ namespace troupe::python {
 
 namespace {
 
-template <class Enum>
-Enum choice(const char* what, nb::handle value,
-            std::initializer_list<std::pair<const char*, Enum>> all) {
-  const auto name = given<std::string>(what, "a str", value);
-  std::string names;
-  std::vector<std::string> known;
-  for (const auto& [one, value] : all) {
-    if (name == one) return value;
-    names += (names.empty() ? "'" : ", '") + std::string(one) + "'";
-    known.emplace_back(one);
-  }
-  throw nb::value_error((std::string(what) + " must be one of " + names + "; it is '" + name + "'" +
-                         did_you_mean(value, known))
-                            .c_str());
-}
-
 gpu_choice gpu_from(nb::handle gpu) {
   if (gpu.is_none()) return gpu_choice::same_number();
   constexpr auto must = "a number, a UUID or 'any'";

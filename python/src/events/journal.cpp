@@ -2,7 +2,9 @@
 
 #include "events/journal.hpp"
 
+#include "arguments/given.hpp"
 #include "binding.hpp"
+#include "device/snapshots.hpp"
 
 #include <troupe/journal/replay.hpp>
 #include <troupe/telemetry/request_journal.hpp>
@@ -19,22 +21,19 @@ struct py_journal {
   std::shared_ptr<request_journal> journal;
 };
 
-backend_kind backend_named(const char* argument, const std::string& name) {
-  if (name == "cpu") return backend_kind::cpu;
-  if (name == "cuda") return backend_kind::cuda;
-  raise({.code = errc::invalid_argument,
-         .message = std::string(argument) + " is 'cpu' or 'cuda'; it is '" + name + "'"});
+backend_kind backend_named(const char* argument, nb::handle name) {
+  return choice<backend_kind>(argument, name,
+                              {{"cpu", backend_kind::cpu}, {"cuda", backend_kind::cuda}});
 }
 
-journal_options::when_behind behind_named(const std::string& name) {
-  if (name == "gap") return journal_options::when_behind::gap;
-  if (name == "wait") return journal_options::when_behind::wait;
-  if (name == "stop") return journal_options::when_behind::stop;
-  raise({.code = errc::invalid_argument,
-         .message = "behind is 'gap', 'wait' or 'stop'; it is '" + name + "'"});
+journal_options::when_behind behind_named(nb::handle name) {
+  using when_behind = journal_options::when_behind;
+  return choice<when_behind>(
+      "behind", name,
+      {{"gap", when_behind::gap}, {"wait", when_behind::wait}, {"stop", when_behind::stop}});
 }
 
-nb::dict statistics_of(const py_journal& j) {
+nb::object statistics_of(const py_journal& j) {
   const journal_statistics now = j.journal->statistics();
   nb::dict all;
   all["requests"] = now.requests;
@@ -44,21 +43,21 @@ nb::dict statistics_of(const py_journal& j) {
   all["file_bytes"] = now.file_bytes;
   all["waits"] = now.waits;
   all["stopped"] = now.stopped;
-  return all;
+  return snapshot_of(std::move(all));
 }
 
-nb::tuple replayed(const std::string& path, const std::optional<std::string>& device,
-                   const std::optional<std::string>& against, std::uint64_t first,
-                   std::optional<std::uint64_t> last, std::optional<double> tolerance, bool exact,
-                   bool stop_at_difference, bool over_gaps, std::vector<std::string> plugins) {
+nb::tuple replayed(const std::string& path, nb::handle device, nb::handle against,
+                   std::uint64_t first, std::optional<std::uint64_t> last,
+                   std::optional<double> tolerance, bool exact, bool stop_at_difference,
+                   bool over_gaps, std::vector<std::string> plugins) {
   replay_options how{.from = first,
                      .tolerance = tolerance,
                      .exact = exact,
                      .stop_at_difference = stop_at_difference,
                      .over_gaps = over_gaps};
   if (last) how.to = *last;
-  if (device) how.on.backend = backend_named("device", *device);
-  if (against) how.against = backend_named("against", *against);
+  if (!device.is_none()) how.on.backend = backend_named("device", device);
+  if (!against.is_none()) how.against = backend_named("against", against);
   how.on.plugins = std::move(plugins);
   const replay_report report = value_of(without_gil([&] { return replay(path, how); }));
   return nb::make_tuple(report.json(), report.text());
@@ -78,10 +77,10 @@ void add_journal(nb::module_& m) {
       "when it cannot keep up: 'gap' leaves notes out, 'wait' has senders wait, 'stop' ends it.")
       .def(
           "__init__",
-          [](py_journal* self, nb::handle path, bool contents, const std::string& behind,
+          [](py_journal* self, nb::handle path, bool contents, nb::handle behind,
              std::uint64_t most_bytes) {
-            const auto name =
-                nb::cast<std::string>(nb::module_::import_("os").attr("fsdecode")(path));
+            const std::string name =
+                path_given("path", nb::module_::import_("os").attr("fsdecode")(path));
             new (self) py_journal{value_of(
                 request_journal::open(name, {.data = contents ? journal_options::stored::contents
                                                               : journal_options::stored::frames,
@@ -93,7 +92,9 @@ void add_journal(nb::module_& m) {
       .def(
           "flush",
           [](const py_journal& j) { return without_gil([&] { return j.journal->flush(); }); },
-          "Waits until everything so far is in the file. False if the journal has stopped.")
+          "Waits until everything so far is in the file. False if it is not: a write has failed, "
+          "or\n"
+          "the journal has stopped.")
       .def("statistics", &statistics_of,
            "requests, gaps, contents, duplicates, file_bytes, waits; stopped: why it has ended\n"
            "early, or ''.");

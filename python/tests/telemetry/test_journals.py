@@ -23,11 +23,11 @@ def recorded(path, **options):
 def test_a_replay_is_equal(tmp_path):
     path = tmp_path / "run.journal"
     noted = recorded(path)
-    assert noted["gaps"] == 0 and noted["stopped"] == ""
+    assert noted.gaps == 0 and noted.stopped == ""
     assert path.stat().st_mode & 0o777 == 0o600
     replay = troupe.replay(path)
     assert replay.equal and replay.exact, replay
-    assert replay.requests == noted["requests"] and replay.elements >= 64
+    assert replay.requests == noted.requests and replay.elements >= 64
     assert "equal" in str(replay)
     assert troupe.replay(path, against="cpu", stop_at_difference=True).equal
 
@@ -44,11 +44,11 @@ def test_the_command_says_so(tmp_path):
 
 
 def test_what_cannot_be_is_refused(tmp_path):
-    with pytest.raises(troupe.Failure, match="behind"):
+    with pytest.raises(ValueError, match="behind must be one of .* 'never'"):
         troupe.Journal(tmp_path / "x", behind="never")
     with pytest.raises(troupe.Failure, match="open"):
         troupe.Journal(tmp_path / "none" / "x")
-    with pytest.raises(troupe.Failure, match="against"):
+    with pytest.raises(ValueError, match="against"):
         troupe.replay(tmp_path / "x", against="tpu")
     with troupe.System() as system, pytest.raises(TypeError, match="PathLike"):
         system.device(0, journal=3)

@@ -24,6 +24,9 @@ using clock = std::chrono::steady_clock;
 constexpr std::size_t full_chunk_bytes = std::size_t{1} << 20;
 // A program that is killed loses what is younger.
 constexpr auto write_after = 100ms;
+constexpr auto write_again_after = 1s;  // if it has failed
+// Notes that wait to be written again; later ones stay in their queues.
+constexpr std::size_t most_waiting_bytes = std::size_t{8} << 20;
 constexpr auto nap = 1ms;
 // The thread sleeps longer once it has found nothing for this long.
 constexpr auto idle_after = 200ms;
@@ -58,18 +61,6 @@ int write_all_at(int file, std::uint64_t at, std::span<iovec> pieces) noexcept {
 
 }  // namespace
 
-void note_chunk::mention(std::uint16_t device, std::uint64_t ticket) {
-  const auto found = std::ranges::find(tickets_, device, &decltype(tickets_)::value_type::first);
-  if (found == tickets_.end()) {
-    tickets_.push_back({device, gap_note{.first = ticket, .last = ticket}});
-    return;
-  }
-  found->second.first = std::min(found->second.first, ticket);
-  found->second.last = std::max(found->second.last, ticket);
-}
-
-std::vector<std::pair<std::uint16_t, gap_note>> note_chunk::as_gaps() const { return tickets_; }
-
 std::size_t journal_writer::hash_of_digest::operator()(const digest& d) const noexcept {
   std::size_t first = 0;
   std::memcpy(&first, d.data(), sizeof(first));
@@ -95,7 +86,12 @@ result<std::shared_ptr<journal_writer>> journal_writer::open(const std::string& 
                  .message = fmt::format("a journal must be a file; {} is none", path)};
   }
   if (::fchmod(file.get(), S_IRUSR | S_IWUSR) != 0) return system_failure("fchmod", errno, path);
-  std::shared_ptr<journal_writer> made(new journal_writer(path, std::move(file), options));
+  // In a copy of the program (`fork`) it is left as it is: its threads are not there, and a
+  // condition that they waited for cannot be destroyed.
+  const auto end = [](journal_writer* one) {
+    if (one->made_in_ == os::fork_count()) delete one;
+  };
+  std::shared_ptr<journal_writer> made(new journal_writer(path, std::move(file), options), end);
   const auto mark = std::as_bytes(std::span(file_mark));
   if (::write(made->file_.get(), mark.data(), mark.size()) != std::ssize(mark)) {
     return system_failure("write", errno, path);
@@ -121,13 +117,6 @@ void journal_writer::start_threads() {
 }
 
 journal_writer::~journal_writer() {
-  if (made_in_ != os::fork_count()) {
-    // A copy of the program: it has no threads, and the file is its parent's.
-    thread_.detach();
-    for (std::jthread& one : hashers_)
-      one.detach();
-    return;
-  }
   (void)flush();
   thread_.request_stop();
   ring();
@@ -144,9 +133,9 @@ journal_writer::~journal_writer() {
 
 void journal_writer::add(note_source& source, std::uint16_t device, std::string_view build) {
   const std::lock_guard lock(sources_mutex_);
-  sources_.push_back(&source);
   const std::lock_guard file_lock(file_mutex_);
   chunk_.add(note::build, device, {bytes_of_text(build)});
+  sources_.push_back(&source);  // last: its constructor throws if memory is short
 }
 
 void journal_writer::add(const note_chunk& notes) {
@@ -179,10 +168,13 @@ void journal_writer::write_notes(const std::stop_token& end) {
     const bool ends = end.stop_requested();
     bool any = false;
     try {
-      any = collect();
+      any = has_room() && collect();
       const std::lock_guard lock(file_mutex_);
-      const bool due = clock::now() - last_write >= write_after || ends;
-      if (chunk_.bytes().size() >= full_chunk_bytes || (due && !chunk_.bytes().empty())) {
+      const bool has_failed = failed_writes_ != 0;
+      const bool due =
+          ends || clock::now() - last_write >= (has_failed ? write_again_after : write_after);
+      const bool full = !has_failed && chunk_.bytes().size() >= full_chunk_bytes;
+      if (full || (due && !chunk_.bytes().empty())) {
         write_chunk();
         last_write = clock::now();
       }
@@ -193,6 +185,11 @@ void journal_writer::write_notes(const std::stop_token& end) {
     if (ends && !any) return;
     if (!any) pause(end, clock::now() - noted_at < idle_after);
   }
+}
+
+bool journal_writer::has_room() const {
+  const std::lock_guard lock(file_mutex_);
+  return chunk_.bytes().size() < most_waiting_bytes;
 }
 
 bool journal_writer::collect() {
@@ -206,27 +203,23 @@ bool journal_writer::collect() {
 }
 
 void journal_writer::pause(const std::stop_token& end, bool busy) {
-  asleep_.store(busy ? 0 : 1, std::memory_order_relaxed);
+  const std::uint32_t now = busy ? 0 : 1;
+  // A sender that has just read 0 does not ring, so its note is looked for once more after a nap.
+  const bool was_asleep = asleep_.exchange(now, std::memory_order_relaxed) != 0;
   if (end.stop_requested()) return;
-  os::futex_wait(asleep_, busy ? 0 : 1, clock::now() + (busy ? nap : longest_sleep),
+  os::futex_wait(asleep_, now, clock::now() + (was_asleep && !busy ? longest_sleep : nap),
                  os::sharing::program);
 }
 
-// With `file_mutex_`.
+// With `file_mutex_`. A chunk is kept if its write has failed: later notes need the types that it
+// may have.
 void journal_writer::write_chunk() {
-  if (!stopped()) {
-    const bool written =
-        append_to_file(chunk_header::notes, {chunk_.bytes()}, checksum_of(chunk_.bytes()));
-    if (written) {
-      chunk_.clear();
-      return;
-    }
-  }
-  const auto lost = chunk_.as_gaps();
-  chunk_.clear();
-  for (const auto& [device, gap] : lost) {
+  if (!stopped() &&
+      append_to_file(chunk_header::notes, {chunk_.bytes()}, checksum_of(chunk_.bytes()))) {
+    chunk_.clear();
+  } else if (stopped() && !chunk_.bytes().empty()) {
     note_gap();
-    if (!stopped()) chunk_.add(note::gap, device, {bytes_of(gap)});
+    chunk_.clear();
   }
 }
 
@@ -362,7 +355,6 @@ void journal_writer::write_block(const block& one) {
     return;
   }
   chunk_.add(one.what, one.device, {bytes_of(about)});
-  chunk_.mention(one.device, about.ticket);
 }
 
 bool journal_writer::flush() {
@@ -372,15 +364,14 @@ bool journal_writer::flush() {
     has_space_.wait(lock, [&] { return written_ >= all; });
   }
   try {
-    while (collect()) {
-    }
+    (void)collect();
     const std::lock_guard lock(file_mutex_);
-    for (int tries = 0; tries < most_failed_writes && !chunk_.bytes().empty(); ++tries)
-      write_chunk();
+    if (!chunk_.bytes().empty()) write_chunk();
+    return chunk_.bytes().empty() && !stopped();
   } catch (const std::bad_alloc&) {
     note_gap();
+    return false;
   }
-  return !stopped();
 }
 
 journal_statistics journal_writer::statistics() const {

@@ -28,7 +28,7 @@ struct block {
   std::unique_ptr<std::byte[]> bytes{};
 };
 
-/// Notes of one chunk, and the tickets that they tell of.
+/// Notes of one chunk.
 class note_chunk {
  public:
   void add(note what, std::uint16_t device,
@@ -38,18 +38,11 @@ class note_chunk {
   void add(const note_chunk& other) {
     bytes_.insert(bytes_.end(), other.bytes_.begin(), other.bytes_.end());
   }
-  void mention(std::uint16_t device, std::uint64_t ticket);
-  /// The requests of each device that are lost with this chunk, as gaps.
-  [[nodiscard]] std::vector<std::pair<std::uint16_t, gap_note>> as_gaps() const;
   [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return bytes_; }
-  void clear() noexcept {
-    bytes_.clear();
-    tickets_.clear();
-  }
+  void clear() noexcept { bytes_.clear(); }
 
  private:
   std::vector<std::byte> bytes_;
-  std::vector<std::pair<std::uint16_t, gap_note>> tickets_;
 };
 
 /// A device, which has notes.
@@ -105,6 +98,7 @@ class journal_writer {
 
   void write_notes(const std::stop_token& end);
   bool collect();
+  [[nodiscard]] bool has_room() const;
   void pause(const std::stop_token& end, bool busy);
   void write_blocks(const std::stop_token& end);
   void write_block(const block& one);
@@ -122,7 +116,7 @@ class journal_writer {
   const std::uint32_t made_in_;  // the fork count
   const os::unique_fd file_;
 
-  std::atomic<std::uint32_t> asleep_{0};  // relaxed: a missed ring costs the time of a nap
+  std::atomic<std::uint32_t> asleep_{0};  // relaxed: see `pause`
   std::atomic<bool> stopped_{false};
   std::atomic<std::uint64_t> requests_{0};
   std::atomic<std::uint64_t> gaps_{0};

@@ -50,12 +50,16 @@ class note_queue {
         ->store(std::uint64_t{payload} << 32 | whole(payload), std::memory_order_release);
   }
 
-  /// Calls `use` with each complete note. One thread. \returns whether there was any
+  /// Calls `use` with each complete note that was reserved before: senders cannot keep it busy for
+  /// ever. One thread. \returns whether there was any
   template <class Use>
   bool take(Use use) {
     std::uint64_t at = head_.load(std::memory_order_relaxed);
     const std::uint64_t before = at;
-    while (const std::uint64_t what = word(at).load(std::memory_order_acquire)) {
+    const std::uint64_t end = tail_.load(std::memory_order_relaxed);
+    while (at != end) {
+      const std::uint64_t what = word(at).load(std::memory_order_acquire);
+      if (what == 0) break;
       const std::size_t length = what & 0x7fffffff;
       if ((what & is_skipped) == 0) {
         use(std::span<const std::byte>(reinterpret_cast<const std::byte*>(&word(at)) + word_bytes,

@@ -1,7 +1,7 @@
 #include "device/journal/request_notes.hpp"
 
 #include "request/description/table.hpp"
-#include "wire/codec.hpp"
+#include "wire/reply.hpp"
 
 #include <troupe/device/events.hpp>
 #include <troupe/request/any_request.hpp>
@@ -18,22 +18,8 @@ namespace {
 
 constexpr std::size_t send_queue_bytes = std::size_t{8} << 20;
 constexpr std::size_t end_queue_bytes = std::size_t{2} << 20;
-// Each has a digest of its own, and several threads compute them.
 constexpr std::uint64_t block_bytes = std::uint64_t{4} << 20;
 constexpr std::size_t longest_message = 2048;
-
-// The fields of a described reply.
-std::vector<std::byte> bytes_of_value(const any_value& value) {
-  struct no_tensors final : wire::operand_source {
-    result<place> locate(std::string_view, const any_tensor&, access) override { return place{}; }
-  } none;
-  std::vector<std::byte> made;
-  if (const auto bytes = wire::encode(value.type(), value.data(), {}, none)) {
-    made.resize(*bytes);
-    (void)wire::encode(value.type(), value.data(), made, none);
-  }
-  return made;
-}
 
 }  // namespace
 
@@ -45,6 +31,22 @@ std::string build_text(const device_description& d, const memory_pool& device,
       TROUPE_VERSION, wire::protocol_version, device.on_device() ? "cuda" : "cpu", d.name, d.uuid,
       d.architecture, reinterpret_cast<std::uintptr_t>(device.base()), device.bytes(),
       reinterpret_cast<std::uintptr_t>(host.base()), host.bytes(), with_faults ? 1 : 0);
+}
+
+void add_blocks(std::vector<block>& to, std::uint16_t device, note what, const bytes_note& about,
+                const std::byte* from) {
+  for (std::uint64_t done = 0; done < about.bytes;) {
+    const std::uint64_t here = std::min(about.bytes - done, block_bytes);
+    block one{.device = device,
+              .what = what,
+              .about = about,
+              .bytes = std::make_unique_for_overwrite<std::byte[]>(here)};
+    one.about.offset += done;
+    one.about.bytes = here;
+    std::memcpy(one.bytes.get(), from + done, here);
+    to.push_back(std::move(one));
+    done += here;
+  }
 }
 
 request_notes::request_notes(const parts& of)
@@ -148,24 +150,11 @@ void request_notes::capture_inputs(const record& r, std::uint16_t slot, sending&
       const std::span<const std::byte> content(host_memory_.base() + part.begin, bytes);
       if (host_.knows(part.begin, content)) continue;
       left -= bytes;
-      capture(to.contents, note::content, part.begin, bytes, wire::host_pool, content.data());
+      add_blocks(to.contents, device_, note::content,
+                 {.offset = part.begin, .bytes = bytes, .pool = wire::host_pool}, content.data());
       host_.tell(part.begin, content);
     }
   });
-}
-
-void request_notes::capture(std::vector<block>& to, note what, std::uint64_t offset,
-                            std::uint64_t bytes, std::uint8_t pool, const std::byte* from) const {
-  for (std::uint64_t done = 0; done < bytes;) {
-    const std::uint64_t here = std::min(bytes - done, block_bytes);
-    block one{.device = device_,
-              .what = what,
-              .about = {.offset = offset + done, .bytes = here, .pool = pool},
-              .bytes = std::make_unique_for_overwrite<std::byte[]>(here)};
-    std::memcpy(one.bytes.get(), from + done, here);
-    to.push_back(std::move(one));
-    done += here;
-  }
 }
 
 void request_notes::queue(std::vector<block>&& all, std::uint64_t ticket) noexcept {
@@ -210,7 +199,9 @@ bool request_notes::capture_outputs(const record& r, std::uint16_t slot) {
     all = all && bytes <= left;
     if (bytes > left) return;
     left -= bytes;
-    capture(seen, note::seen, offset, bytes, wire::host_pool, host_memory_.base() + offset);
+    add_blocks(seen, device_, note::seen,
+               {.offset = offset, .bytes = bytes, .pool = wire::host_pool},
+               host_memory_.base() + offset);
   });
   queue(std::move(seen), r.ticket);
   return all;
@@ -228,7 +219,7 @@ void request_notes::ended(const record& r, std::uint16_t slot, const std::byte* 
   try {
     if (writes_host && failure == nullptr) whole = capture_outputs(r, slot);
     if (reply != nullptr && r.type->described_reply != nullptr) {
-      described = bytes_of_value(*reinterpret_cast<const any_value*>(reply));
+      described = wire::encoded_reply(*reinterpret_cast<const any_value*>(reply));
     }
   } catch (const std::bad_alloc&) {
     whole = false;
@@ -277,8 +268,10 @@ void request_notes::unmapped(std::uint64_t ticket, const any_tensor& t, const st
     std::vector<block> all;
     const std::uint64_t offset =
         buffer->offset + static_cast<std::uint64_t>(t.address() - buffer->address + reach.begin);
-    capture(all, role == access::read ? note::seen : note::content, offset, bytes,
-            on_host ? wire::host_pool : wire::device_pool, at + reach.begin);
+    add_blocks(
+        all, device_, role == access::read ? note::seen : note::content,
+        {.offset = offset, .bytes = bytes, .pool = on_host ? wire::host_pool : wire::device_pool},
+        at + reach.begin);
     queue(std::move(all), ticket);
   } catch (const std::bad_alloc&) {
     note_gap(ticket, gap_note::contents);
@@ -329,14 +322,10 @@ bool request_notes::give_notes(note_chunk& to) {
     give_type(*head.type, to);
     head.about.type = head.type->id;
     to.add(note::send, device_, {bytes_of(head.about), bytes.subspan(sizeof(head))});
-    to.mention(device_, head.about.ticket);
   });
-  any = ends_.take([&](std::span<const std::byte> bytes) {
-    end_note head;
-    std::memcpy(&head, bytes.data(), sizeof(head));
-    to.add(note::end, device_, {bytes});
-    to.mention(device_, head.ticket);
-  }) || any;
+  any =
+      ends_.take([&](std::span<const std::byte> bytes) { to.add(note::end, device_, {bytes}); }) ||
+      any;
   if (has_gaps_.load(std::memory_order_acquire)) {
     std::vector<gap_note> gaps;
     std::vector<std::string> events;

@@ -27,6 +27,11 @@ namespace troupe::journal {
 [[nodiscard]] std::string build_text(const device_description& d, const memory_pool& device,
                                      const memory_pool& host, bool with_faults);
 
+/// Copies the bytes that `about` describes, from `from`, in blocks of a few megabytes: each has a
+/// digest of its own, and several threads compute them.
+void add_blocks(std::vector<block>& to, std::uint16_t device, note what, const bytes_note& about,
+                const std::byte* from);
+
 /// Writes a device's notes for its journal. A device without a journal has none of these.
 ///
 /// Notes of requests are written by their senders, those of ends by the holder of the reactor's
@@ -85,8 +90,6 @@ class request_notes final : public note_source {
   void capture_inputs(const record& r, std::uint16_t slot, sending& to);
   [[nodiscard]] bool capture_outputs(const record& r, std::uint16_t slot);
   [[nodiscard]] bool add_end(const end_note& head, std::span<const std::byte> rest) noexcept;
-  void capture(std::vector<block>& to, note what, std::uint64_t offset, std::uint64_t bytes,
-               std::uint8_t pool, const std::byte* from) const;
   void queue(std::vector<block>&& all, std::uint64_t ticket) noexcept;
   void note_gap(std::uint64_t ticket, gap_note::missing what) noexcept;
   void give_type(const request_type& type, note_chunk& to);

@@ -24,12 +24,6 @@ constexpr std::uint64_t most_at_once = std::uint64_t{64} << 10;
 // The oldest of so many have ended long ago.
 constexpr std::size_t most_writers = 32;
 
-// The notes of one request.
-class one_request final : public journal::note_source {
- public:
-  bool give_notes(journal::note_chunk&) override { return false; }
-};
-
 journal::bytes_note about(const kept_operand& o, std::uint64_t ticket) {
   return {.ticket = ticket,
           .offset = o.buffer->offset + o.where.begin,
@@ -187,16 +181,16 @@ void fault_keeper::write(fault& f) const {
   const std::string path = fmt::format("{}/{:%Y%m%d-%H%M%S}-{}-device{}-request{}{}", how.folder,
                                        fmt::gmtime(std::time(nullptr)), ::getpid(),
                                        device_.ordinal(), f.about.ticket, extension);
-  auto file = journal::journal_writer::open(path, {});
+  // Its own thread may wait.
+  auto file = journal::journal_writer::open(path, {.behind = journal_options::when_behind::wait});
   if (!file) return;
-  one_request source;
   const std::string build =
       journal::build_text(device_.description(), device_.memory(), device_.host_memory(),
                           device_.config().fault_injection) +
       "excerpt 1\n";
   const auto device = static_cast<std::uint16_t>(device_.ordinal());
-  (*file)->add(source, device, build);
   journal::note_chunk notes;
+  notes.add(journal::note::build, device, {journal::bytes_of_text(build)});
   const auto length = static_cast<std::uint32_t>(f.type->name.size());
   notes.add(journal::note::type, device,
             {journal::bytes_of(f.type->id), journal::bytes_of(length),
@@ -210,14 +204,11 @@ void fault_keeper::write(fault& f) const {
     notes.add(journal::note::event, device, {journal::bytes_of_text(remark)});
   (*file)->add(notes);
   for (const operand& one : f.operands) {
-    journal::block block{.device = device,
-                         .what = journal::note::content,
-                         .about = one.about,
-                         .bytes = std::make_unique<std::byte[]>(one.about.bytes)};
-    std::memcpy(block.bytes.get(), one.copy.address(), one.about.bytes);
-    (void)(*file)->add(std::move(block));
+    std::vector<journal::block> blocks;
+    journal::add_blocks(blocks, device, journal::note::content, one.about, one.copy.address());
+    for (journal::block& block : blocks)
+      (void)(*file)->add(std::move(block));
   }
-  (*file)->remove(source);
 }
 
 // Removes the oldest files: their names begin with the time.

@@ -16,20 +16,12 @@ bool has_begun(const job& j, errc code) noexcept {
   return !j.refused && code != errc::unsupported && code != errc::library_missing;
 }
 
-class no_tensors final : public wire::operand_source {
- public:
-  result<place> locate(std::string_view field, const any_tensor&, access) override {
-    return error{.code = errc::unsupported,
-                 .message = fmt::format("{}: a reply holds no tensors", field)};
-  }
-};
-
 }  // namespace
 
 result<void> outbox::put_reply(const job& j, const void* reply) {
   const value_type& type = *j.op->type->described_reply;
   wire::reply_slot& to = replies_[j.slot];
-  no_tensors none;
+  wire::no_operands none;
   auto bytes = wire::encode(type, reply, to.bytes, none);
   if (!bytes) return std::move(bytes).error();
   to.heap_place = 0;

@@ -4,9 +4,13 @@
 #include "device/journal/host_contents.hpp"
 #include "device/journal/journal_writer.hpp"
 #include "device/journal/note_queue.hpp"
+#include "os/unique_fd.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <array>
 #include <csignal>
@@ -36,7 +40,6 @@ class source final : public note_source {
       end_note end{};
       end.ticket = next_;
       to.add(note::end, 0, {bytes_of(end)});
-      to.mention(0, next_);
     }
     return any;
   }
@@ -77,7 +80,12 @@ class JournalFile : public ::testing::Test {
     std::ifstream in(path_, std::ios::binary);
     return {std::istreambuf_iterator<char>(in), {}};
   }
-  void put(const std::string& bytes) const { std::ofstream(path_, std::ios::binary) << bytes; }
+  // A journal with these bytes, in memory: as a file on a disk, a thousand of them take long.
+  static result<journal_file> read(const std::string& bytes) {
+    const os::unique_fd file(::memfd_create("journal", MFD_CLOEXEC));
+    EXPECT_EQ(::write(file.get(), bytes.data(), bytes.size()), std::ssize(bytes));
+    return journal_file::open("/proc/self/fd/" + std::to_string(file.get()));
+  }
   void TearDown() override { std::filesystem::remove(path_); }
 
   const std::string path_ =
@@ -102,8 +110,7 @@ TEST_F(JournalFile, CutOffAtAnyByteHasItsWholeChunks) {
   const std::string whole = content();
   std::size_t before = 0;
   for (std::size_t length = 0; length < whole.size(); ++length) {
-    put(whole.substr(0, length));
-    const auto file = journal_file::open(path_);
+    const auto file = read(whole.substr(0, length));
     if (length < file_mark.size()) {
       EXPECT_FALSE(file);
       continue;
@@ -124,8 +131,7 @@ TEST_F(JournalFile, WithAnyByteChangedIsNoticed) {
   for (std::size_t at = file_mark.size(); at < whole.size(); ++at) {
     std::string changed = whole;
     changed[at] = static_cast<char>(changed[at] ^ 0x41);
-    put(changed);
-    const auto file = journal_file::open(path_);
+    const auto file = read(changed);
     ASSERT_TRUE(file);
     if (file->damage().empty()) {
       // Then it is in the bytes of the content, whose digest tells.
@@ -153,6 +159,8 @@ TEST_F(JournalFile, OnAFullDiskSaysWhatIsMissingAndStops) {
   EXPECT_TRUE(writer->add(filled(10, 1000, 3)));
   while (writer->statistics().gaps == 0)
     std::this_thread::yield();
+  from.want(15);
+  EXPECT_FALSE(writer->flush());  // these are kept
   ASSERT_TRUE(limit(before.rlim_cur));
   from.want(20);
   EXPECT_TRUE(writer->flush());  // it goes on
@@ -193,8 +201,57 @@ TEST_F(JournalFile, LeavesOutWhatDoesNotFitItsQueue) {
   std::filesystem::remove(path_ + "2");
 }
 
+TEST_F(JournalFile, EndsWhereItFallsBehindIfItIsTo) {
+  auto writer = journal_writer::open(path_, {.behind = journal_options::when_behind::stop,
+                                             .queue_bytes = std::uint64_t{1} << 20})
+                    .value();
+  source from;
+  writer->add(from, 0, "backend cpu\n");
+  from.want(10);
+  EXPECT_TRUE(writer->flush());
+  // The second is behind if the first, which fills the queue, is not written yet.
+  bool taken = true;
+  for (int i = 0; i < 100 && taken; ++i) {
+    EXPECT_TRUE(writer->add(filled(10, std::size_t{8} << 20, i)));
+    taken = writer->add(filled(10, 1, i));
+    if (taken) writer->flush();
+  }
+  EXPECT_FALSE(taken);
+  EXPECT_NE(writer->statistics().stopped.find("keep up"), std::string::npos)
+      << writer->statistics().stopped;
+  EXPECT_EQ(writer->statistics().waits, 0U);
+  EXPECT_FALSE(writer->add(filled(11, 1, 1)));
+  from.want(20);
+  EXPECT_FALSE(writer->flush());
+  writer->remove(from);
+  writer.reset();
+  const auto file = journal_file::open(path_).value();
+  EXPECT_EQ(file.devices().at(0).requests.size(), 10U);
+  EXPECT_NE(file.damage().find("not closed"), std::string::npos) << file.damage();
+}
+
+TEST_F(JournalFile, CanBeDroppedInACopyOfTheProgram) {
+  auto writer = journal_writer::open(path_, {}).value();
+  EXPECT_TRUE(writer->add(filled(1, 100, 5)));
+  EXPECT_TRUE(writer->flush());  // its threads wait
+  const pid_t child = ::fork();
+  ASSERT_NE(child, -1);
+  if (child == 0) {
+    ::alarm(60);
+    writer.reset();
+    ::_exit(0);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(writer->add(filled(2, 100, 6)));
+  EXPECT_TRUE(writer->flush());
+  writer.reset();
+  EXPECT_EQ(journal_file::open(path_).value().damage(), "");
+}
+
 TEST(NoteQueue, LosesAndMixesNothing) {
-  constexpr std::uint64_t each = 5'000;
+  constexpr std::uint64_t each = 1'500;  // the queue goes round 40 times
   constexpr std::uint64_t senders = 3;
   note_queue queue(std::size_t{1} << 14);
   std::vector<std::jthread> threads;
