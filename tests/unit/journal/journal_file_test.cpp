@@ -255,6 +255,7 @@ TEST(NoteQueue, LosesAndMixesNothing) {
   constexpr std::uint64_t senders = 3;
   note_queue queue(std::size_t{1} << 14);
   std::vector<std::jthread> threads;
+  threads.reserve(senders);
   for (std::uint64_t s = 0; s < senders; ++s) {
     threads.emplace_back([&queue, s] {
       for (std::uint64_t i = 0; i < each; ++i) {
