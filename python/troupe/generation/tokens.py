@@ -95,10 +95,16 @@ class Tokenizer:
             made.pieces[i] = words[i].encode()
         # Those of the user, such as <think>, are found in templates, and are text of an answer.
         made._special_ids = frozenset(i for i in specials.values() if kinds[i] == _CONTROL)
-        ends = {fields.get(f"tokenizer.ggml.{one}_token_id") for one in ("eos", "eot")}
-        ends |= {specials.get(one) for one in ("<|im_end|>", "<|eot_id|>", "<|endoftext|>")}
-        made.ends = frozenset(one for one in ends if one is not None and 0 <= one < len(words))
-        begin = fields.get("tokenizer.ggml.bos_token_id")
+
+        def named(name: str) -> int | None:
+            i = fields.get(f"tokenizer.ggml.{name}_token_id")
+            return i if type(i) is int and 0 <= i < len(words) else None
+
+        ends = {named("eos"), named("eot")} | {
+            specials.get(one) for one in ("<|im_end|>", "<|eot_id|>", "<|endoftext|>")
+        }
+        made.ends = frozenset(one for one in ends if one is not None)
+        begin = named("bos")
         if fields.get("tokenizer.ggml.add_bos_token") and begin is not None:
             made.begins = [begin]
         return made

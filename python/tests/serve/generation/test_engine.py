@@ -167,6 +167,17 @@ def test_a_fault_that_does_not_come_again_costs_nothing(engine_of, gpu):
     assert engine.counts["failed_steps"] == 1 and engine.counts["culprits"] == 0
 
 
+def test_a_device_that_gives_up_in_a_divided_step_ends_all(engine_of, caplog):
+    def fail(watched, _):
+        if len(watched.steps) == 1:
+            raise troupe.DeviceFault("one of them")
+        raise troupe.DeviceStopped("it is gone")
+
+    sinks = ask(engine_of(fail), prompts(4))
+    assert all(isinstance(one.wait(), troupe.DeviceStopped) for one in sinks)
+    assert [one for one in caplog.records if one.name == "troupe.generation"] == []
+
+
 def test_preemption_changes_no_text(engine_of):
     asked = prompts(5, lengths=(20, 40))
     right = run(engine_of(), asked, limit=40)

@@ -175,3 +175,11 @@ def test_tokens_of_the_user_are_text_of_an_answer():
     ids = tokenizer.encode("<|end|>a<|im_end|>", specials=True)
     assert ids[0] == 0 and ids[-1] == 2
     assert tokenizer.decode(ids) == "<|end|>a"
+
+
+@pytest.mark.parametrize("wrong", [1 << 20, "2", 1.5])
+def test_tokens_that_are_not_there_neither_begin_nor_end(wrong):
+    change = {f"tokenizer.ggml.{one}_token_id": wrong for one in ("bos", "eos", "eot")}
+    change["tokenizer.ggml.add_bos_token"] = True
+    tokenizer = Tokenizer.of_gguf(made.fields() | change)
+    assert tokenizer.begins == [] and tokenizer.ends == {2}
