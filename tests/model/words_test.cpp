@@ -31,6 +31,7 @@ constexpr std::size_t chunk = 2;  // elements
 
 enum class mutant : std::uint8_t {
   none,
+  no_start_barrier,
   no_done_barrier,
   staged_again,
   dropped_early,
@@ -48,7 +49,7 @@ struct rank_state {
   std::uint64_t own = 0, staged = 0;
   std::vector<std::uint64_t> start, done;
   std::array<numbers, staging_slots> slots;
-  std::array<numbers, operations + 1> x, y;
+  std::array<numbers, operations + 1> given, x, y;
   enum class part : std::uint8_t { waits, ended, failed };
   std::array<part, operations + 1> parts{};
   bool is_connected = true;  // its present worker is; the next one never is
@@ -94,11 +95,13 @@ class world {
       for (numbers& slot : state.slots)
         slot.assign(chunk, 0);
       for (std::uint64_t n = 1; n <= operations; ++n) {
-        state.x[n].resize(chunk * chunks_[n]);
-        state.y[n].assign(state.x[n].size(), 0);
-        wanted_[n].resize(state.x[n].size());
-        for (std::size_t i = 0; i < state.x[n].size(); ++i)
-          wanted_[n][i] += state.x[n][i] = 1 + random_() % 1'000'000;
+        numbers& x = state.given[n];
+        x.resize(chunk * chunks_[n]);
+        state.x[n].assign(x.size(), 5);
+        state.y[n].assign(x.size(), 0);
+        wanted_[n].resize(x.size());
+        for (std::size_t i = 0; i < x.size(); ++i)
+          wanted_[n][i] += x[i] = 1 + random_() % 1'000'000;
       }
       const auto never_run = [&] { return drops_ && random_() % (4 * ranks_) == 0; };
       for (std::uint64_t n = 1; n <= operations; ++n)
@@ -152,7 +155,10 @@ class world {
     }
     void set_staged(std::uint64_t step) { w.at(me).staged = step; }
     void put_start(int peer, std::uint64_t step) { w.at(me, peer).start[me] = step; }
-    [[nodiscard]] std::uint64_t start_of(int peer) { return w.at(me).start[unsigned(peer)]; }
+    [[nodiscard]] std::uint64_t start_of(int peer) {
+      const std::uint64_t step = w.at(me).start[unsigned(peer)];
+      return w.mutant_ == mutant::no_start_barrier ? ~std::uint64_t{0} : step;
+    }
     void put_done(int peer, std::uint64_t step) { w.at(me, peer).done[me] = step; }
     [[nodiscard]] std::uint64_t done_of(int peer) {
       const std::uint64_t step = w.at(me).done[unsigned(peer)];
@@ -191,6 +197,7 @@ class world {
       now_[me] = n;
       accesses_[me] = 0;
       rank_state& mine = *states_[me];
+      mine.x[n] = mine.given[n];  // written by the request before it on this device
       for (bool again = true; again && !ends_;) {
         try {
           mine.parts[n] = part(me, n) ? rank_state::part::ended : rank_state::part::failed;
@@ -371,9 +378,9 @@ TEST_P(WordsMutant, IsFound) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, WordsMutant,
-                         testing::Values(mutant::no_done_barrier, mutant::staged_again,
-                                         mutant::dropped_early, mutant::no_begin,
-                                         mutant::blind_trust));
+                         testing::Values(mutant::no_start_barrier, mutant::no_done_barrier,
+                                         mutant::staged_again, mutant::dropped_early,
+                                         mutant::no_begin, mutant::blind_trust));
 
 }  // namespace
 }  // namespace troupe::model
