@@ -101,7 +101,7 @@ void recorded_check::run(const any_request& request, const library_actor& actor,
     }
     differs = differs || all() != expected;
   }
-  note(type, *graph);
+  note(type, *graph, on_gpu);
   if (!differs) return;
   // Some requests give other bits each time, by themselves, too.
   for (int times = 0; times < 8; ++times) {
@@ -114,13 +114,14 @@ void recorded_check::run(const any_request& request, const library_actor& actor,
   ADD_FAILURE() << type.name << " gives other bits in a graph";
 }
 
-void recorded_check::note(const request_type& type, const request_graph& graph) {
+void recorded_check::note(const request_type& type, const request_graph& graph, bool on_gpu) {
   std::string why;
   const graph::graph_info how = graph.info(device_).get();
   for (const graph::segment& one : how.segments) {
     if (!one.is_recorded && one.why != "it is alone") why = one.why;
   }
   if (how.segments.empty()) why = how.why;
+  if (on_gpu && why.empty() && how.recordings == 0) why = "not recorded within three runs";
   EXPECT_FALSE(why.starts_with("recording it failed"))
       << type.name << " is on its library's list: " << why;
   std::string& known = recorded().emplace(type.name, why).first->second;

@@ -35,7 +35,7 @@ class recorded_check {
 
   void restore();
   [[nodiscard]] contents all();
-  void note(const request_type& type, const request_graph& graph);
+  void note(const request_type& type, const request_graph& graph, bool on_gpu);
 
   device device_;
   std::vector<any_tensor> memory_;

@@ -144,9 +144,14 @@ bool bound_graph::may_record(std::uint64_t number) {
 std::span<std::byte> bound_graph::reply_of(std::uint64_t number) {
   const node& n = definition_.nodes[number];
   if (n.reply == node::none) return {};
-  const std::size_t bytes =
-      offsetof(wire::reply_slot, bytes) + steps_[number].op->type->reply_bytes;
-  return std::as_writable_bytes(std::span(&row(results_, n.reply), 1)).first(bytes);
+  wire::reply_slot& reply = row(results_, n.reply);
+  // A described reply is made by the call, from the request alone.
+  const request_type& type = *steps_[number].op->type;
+  const std::size_t bytes = offsetof(wire::reply_slot, bytes) +
+                            (type.described_reply == nullptr
+                                 ? type.reply_bytes
+                                 : std::min<std::size_t>(reply.reply_bytes, sizeof(reply.bytes)));
+  return std::as_writable_bytes(std::span(&reply, 1)).first(bytes);
 }
 
 result<void> bound_graph::check(const graph::run& r) const {

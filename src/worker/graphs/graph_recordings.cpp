@@ -24,7 +24,6 @@ std::string why_never(const operation* op) {
   if (op == nullptr) return "the worker waits for the value of a condition";
   if (op->effort == effort::blocks_host) return "its call waits for the device";
   if (op->take_turn != nullptr) return "it takes turns with other operations";
-  if (op->type->described_reply != nullptr) return "its reply is made by the call";
   if (op->may_record == nullptr) return "it is not on its library's list";
   return {};
 }

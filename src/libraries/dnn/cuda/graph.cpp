@@ -41,7 +41,7 @@ result<void> run_piece(const dnn::convolution_forward& r, lane& where) {
 }
 
 /// Memory of a lane for the values between pieces. It is separate from the workspace, which belongs
-/// to the running piece. It grows in stream order.
+/// to the running piece. It comes and goes in stream order.
 class graph_room {
  public:
   explicit graph_room(cudaStream_t stream) noexcept : stream_(stream) {}
@@ -51,15 +51,15 @@ class graph_room {
   graph_room(const graph_room&) = delete;
   graph_room& operator=(const graph_room&) = delete;
 
-  [[nodiscard]] result<std::byte*> take(std::size_t bytes) {
-    if (bytes <= bytes_) return first_;
-    if (first_ != nullptr) (void)cudaFreeAsync(std::exchange(first_, nullptr), stream_);
-    bytes_ = 0;
+  [[nodiscard]] result<void> allocate(std::size_t bytes) {
     void* made = nullptr;
     TRY(check(cudaMallocAsync(&made, bytes, stream_), "cudaMallocAsync"));
+    first_ = static_cast<std::byte*>(made);
     bytes_ = bytes;
-    return first_ = static_cast<std::byte*>(made);
+    return {};
   }
+  [[nodiscard]] std::byte* first() const noexcept { return first_; }
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
 
  private:
   cudaStream_t stream_;
@@ -68,10 +68,18 @@ class graph_room {
 };
 constexpr char attachment_key = 0;
 
+// Recordings keep the room that they use, so a larger one is another.
 result<std::byte*> room_of(lane& where, std::int64_t bytes) {
+  const auto needed = static_cast<std::size_t>(bytes);
   std::shared_ptr<void>& attached = where.attachment(&attachment_key);
-  if (!attached) attached = std::make_shared<graph_room>(where.stream());
-  return static_cast<graph_room*>(attached.get())->take(static_cast<std::size_t>(bytes));
+  if (!attached || static_cast<graph_room*>(attached.get())->bytes() < needed) {
+    attached.reset();
+    auto made = std::make_shared<graph_room>(where.stream());
+    TRY(made->allocate(needed));
+    attached = std::move(made);
+  }
+  where.retain(attached);
+  return static_cast<graph_room*>(attached.get())->first();
 }
 
 /// For each graph of a lane that has a plan: whether the pieces (the first way) or the plan is
@@ -157,6 +165,11 @@ result<dnn::graph_run> run_pieces(const dnn::graph& r, const dnn::lowered_graph&
 result<dnn::graph_run> run_faster(const dnn::graph& r, const dnn::lowered_graph& pieces,
                                   graph_case& what, compiled_plan& plan, turn_timer& turns,
                                   lane& where) {
+  if (!turns.decided()) {
+    // Its events would be a part of a recording.
+    if (where.is_recording()) return run_pieces(r, pieces, where);
+    where.note_provisional();
+  }
   dnn::graph_run made;
   const auto run = [&](turn_timer::way way) -> result<void> {
     made = TRY(way == turn_timer::way::first ? run_pieces(r, pieces, where)
@@ -186,10 +199,15 @@ result<dnn::graph_run> run_graph(const dnn::graph& r, lane& where) {
     what->write(key);
     if (only_plan) {
       const auto plan = TRY(service->find(key, where.blobs(), [&] { return what->graphs(); }));
+      where.retain(plan);
       return run_plan(*what, *plan, where);
     }
-    if (const auto plan = service->find_ready(key, where.blobs(), [&] { return what->graphs(); }))
+    if (const auto plan = service->find_ready(key, where.blobs(), [&] { return what->graphs(); })) {
+      where.retain(plan);
       return run_faster(r, *found, *what, *plan, turns_of(where, key), where);
+    }
+    if (!service->prepare(key, where.blobs(), [&] { return what->graphs(); }))
+      where.note_provisional();
   }
   return run_pieces(r, *found, where);
 }

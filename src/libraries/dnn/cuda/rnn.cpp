@@ -42,13 +42,16 @@ class pass {
   template <class Calls>
   [[nodiscard]] result<void> enqueue(std::uint64_t kind, Calls calls) {
     TRY(frame_.begin());
-    auto recorded = TRY(recorded_calls::of(where_));
-    return recorded->run(words(kind), [&](cudaStream_t stream) -> result<void> {
+    const auto on = [&](cudaStream_t stream) -> result<void> {
       stream_ = stream;
       TRY(operands_.begin(stream_));
       TRY(calls());
       return operands_.end(stream_);
-    });
+    };
+    // A recording cannot be made, or launched, within another.
+    if (where_.is_recording()) return on(where_.stream());
+    auto recorded = TRY(recorded_calls::of(where_));
+    return recorded->run(words(kind), on);
   }
   [[nodiscard]] std::byte* at(std::size_t operand) const noexcept { return operands_.at(operand); }
   /// The part of a state that belongs to a call.

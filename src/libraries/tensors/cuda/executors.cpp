@@ -35,6 +35,7 @@ constexpr std::size_t function_bytes_of_multiprocessor = std::size_t{4} * (16 * 
 
 /// A program and the plans of its sums.
 struct planned_program {
+  std::shared_ptr<tensor_library> library;  ///< ends after its plans
   tensors::program what;
   std::vector<std::unique_ptr<tensor_plan>> plans;  ///< per step; empty without a library
   std::size_t library_bytes = 0;
@@ -43,9 +44,9 @@ struct planned_program {
 /// The state of a lane, which caches programs.
 struct lane_state {
   static constexpr std::size_t most_programs = 512;
-  std::unique_ptr<tensor_library> library;  ///< ends after its plans
+  std::shared_ptr<tensor_library> library;
   tensors::machine with_library = gpu;
-  std::unordered_map<std::string, planned_program> programs;
+  std::unordered_map<std::string, std::shared_ptr<const planned_program>> programs;
 };
 constexpr char attachment_key = 0;
 
@@ -179,14 +180,17 @@ result<void> run_program(const void* request, std::string key, make_program make
   if (place == state.programs.end()) {
     if (state.programs.size() == lane_state::most_programs) state.programs.clear();
     planned_program made;
+    made.library = state.library;
     if (state.library) made.what = make(request, state.with_library);
     if (!state.library || !plan_sums(made, operands, math, *state.library)) {
       made = {};
       made.what = make(request, gpu);
     }
-    place = state.programs.emplace(std::move(key), std::move(made)).first;
+    auto kept = std::make_shared<const planned_program>(std::move(made));
+    place = state.programs.emplace(std::move(key), std::move(kept)).first;
   }
-  const planned_program& planned = place->second;
+  where.retain(place->second);
+  const planned_program& planned = *place->second;
   const tensors::program& what = planned.what;
   const std::size_t for_functions =
       has_functions(what)

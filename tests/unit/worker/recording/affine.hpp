@@ -7,6 +7,8 @@
 #include <atomic>
 #include <cstring>
 #include <memory>
+#include <string>
+#include <string_view>
 
 /// Requests on single numbers, which fake lanes call, record and launch.
 namespace troupe::testing_worker {
@@ -41,6 +43,31 @@ struct unlisted : affine {
     d.updates("x", &unlisted::x, {}, "number");
     d.value("factor", static_cast<std::int64_t unlisted::*>(&affine::factor), "factor");
     d.value("value", static_cast<std::int64_t unlisted::*>(&affine::value), "what is added");
+  }
+};
+
+struct told_reply {
+  std::int64_t number = 0;
+  std::string by{};
+
+  static void describe(description<told_reply>& d) {
+    d.value("number", &told_reply::number, "number");
+    d.value("by", &told_reply::by, "name");
+  }
+};
+
+/// x = x + 1. Its call answers a described reply.
+struct told {
+  static constexpr std::string_view name = "recordings.told";
+  using reply = told_reply;
+
+  any_tensor x{};
+  any_tensor y{};
+
+  static void describe(description<told>& d) {
+    d.about("Adds one.");
+    d.updates("x", &told::x, {}, "number");
+    d.updates("y", &told::y, {}, "number").optional();
   }
 };
 
@@ -87,6 +114,14 @@ result<void> run_affine(void*, const void* request, lane_context& where, std::by
   } else {
     lane.enqueue(work);
   }
+  return {};
+}
+
+inline result<void> run_told(void*, const void* request, lane_context& where, std::byte* reply) {
+  ++calls;
+  static_cast<fake_lane&>(where).enqueue(
+      [x = static_cast<const told*>(request)->x.template data<std::int64_t>()] { *x += 1; });
+  *reinterpret_cast<told_reply*>(reply) = {.number = 7, .by = "told"};
   return {};
 }
 

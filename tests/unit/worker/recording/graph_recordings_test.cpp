@@ -1,6 +1,7 @@
 // Recordings of graphs on fake lanes; results are those of calls.
 
 #include "affine.hpp"
+#include "wire/codec.hpp"
 #include "wire/layout.hpp"
 #include "worker/graphs/bound_graph.hpp"
 
@@ -18,7 +19,9 @@ class GraphRecordings : public testing::Test {
   GraphRecordings() {
     table_.insert({.type = &request_type_of<affine>(), .run = &run_affine<affine>});
     table_.insert({.type = &request_type_of<unlisted>(), .run = &run_affine<unlisted>});
+    table_.insert({.type = &request_type_of<told>(), .run = &run_told});
     recordable_operations(table_).be<affine>(&without_factor_7);
+    recordable_operations(table_).be<told>();
     calls = 0;
     go_on = true;
   }
@@ -242,6 +245,25 @@ TEST_F(GraphRecordings, AsksALibraryForEachRequest) {
   ASSERT_EQ(info.segments.size(), 3U);
   EXPECT_EQ(info.segments[1].why, "its library cannot record it with these fields");
   EXPECT_EQ(info.recordings, 2);
+}
+
+// The call makes it, and a launch calls nothing.
+TEST_F(GraphRecordings, KeepsDescribedReplies) {
+  make(affine{.x = at(0), .value = 1}, told{.x = at(0)});
+  for (int i = 1; i <= 4; ++i) {
+    std::memset(static_cast<void*>(rows_.data()), 0x22, rows_.size() * sizeof(rows_[0]));
+    ASSERT_TRUE(run());
+    EXPECT_EQ(numbers_[0], 2 * i);
+    EXPECT_NE(rows_[1].ticket, 0U);
+    told_reply found;
+    std::vector<wire::operand> none;
+    const auto bytes = std::span(rows_[1].bytes).first(rows_[1].reply_bytes);
+    ASSERT_TRUE(wire::decode(*request_type_of<told>().described_reply, &found, bytes, {}, none));
+    EXPECT_EQ(found.number, 7);
+    EXPECT_EQ(found.by, "told");
+  }
+  EXPECT_EQ(calls, 4);
+  EXPECT_EQ(device_.launches.load(), 3);
 }
 
 TEST_F(GraphRecordings, ChangesNoRecordingThatRuns) {

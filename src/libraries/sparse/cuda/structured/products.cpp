@@ -127,13 +127,14 @@ class lane_products final : public structured_products {
     auto key = product.plan_key();
     key.add(static_cast<std::int64_t>(r.tuning));
     const lt_plan::operands of = operands_of(r, compressed);
-    std::unique_ptr<lt_plan>* found = plans_.find(key);
+    std::shared_ptr<lt_plan>* found = plans_.find(key);
     if (found == nullptr) {
       auto made = TRY(make_plan(product, r, of, where));
       found = &plans_.add(key, std::move(made));
     }
     lt_plan* const plan = found->get();
     if (plan == nullptr) return false;
+    where.retain(*found);
     const auto room = TRY(where.workspace(std::max<std::size_t>(plan->workspace_bytes(), 1)));
     TRY(plan->run(of, room.data(), where.stream()));
     return true;
@@ -188,7 +189,7 @@ class lane_products final : public structured_products {
 
   const cusparselt_functions& lt_;
   lt_handle library_;
-  lru_cache<lt_product::key, std::unique_ptr<lt_plan>, lt_product::key::hash> plans_{most_plans};
+  lru_cache<lt_product::key, std::shared_ptr<lt_plan>, lt_product::key::hash> plans_{most_plans};
 };
 
 }  // namespace
