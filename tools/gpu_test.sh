@@ -161,22 +161,26 @@ gpu_test_worlds() {
 
 # Each operation and type; orders, refusals, losses and limits of worlds.
 gpu_test_worlds_conformance() {
+  local i
   export TROUPE_TEST_GPU_WORLDS=1
-  gpu_run "collective by process" 300 "$programs/bin/collective_conformance" --runner=process --gtest_brief=1
-  gpu_run "collective through the host" 300 env TROUPE_TEST_APART=1 "$programs/bin/collective_conformance" \
-    --runner=process --gtest_brief=1
-  gpu_run "worlds_test" 300 "$programs/bin/worlds_test" --gtest_brief=1
+  for i in 0 1 2 3; do
+    gpu_conformance_part collective process "$i" 4
+    gpu_run_beside "collective through the host, part $((i + 1)) of 4" 400 env TROUPE_TEST_APART=1 \
+      GTEST_TOTAL_SHARDS=4 GTEST_SHARD_INDEX="$i" "$programs/bin/collective_conformance" --runner=process --gtest_brief=1
+  done
+  gpu_run_beside "worlds_test" 300 "$programs/bin/worlds_test" --gtest_brief=1
+  gpu_wait
   gpu_write_worlds
 }
 
 # [TRIALS] faults of all kinds together, four times as many kills of one rank and of two at once, all
-# ranks, and workers that hang, in the middle of sums; then kills in sums by NCCL.
+# ranks, workers that stop and kernels that never end, in the middle of sums; then kills in sums by NCCL.
 gpu_test_worlds_losses() {
   local trials=${1:-50} kinds=5 each
   [[ $TROUPE_BACKEND != cpu ]] || kinds=2
   each=$(((trials + kinds - 1) / kinds))
   gpu_run --live worlds 330 "$programs/bin/gpu_worlds" --kills $((4 * trials)) --pairs $((4 * trials)) --all 5 \
-    --stops 3 --faults "$each" --seconds 300 --json "$gpu_results/worlds-losses.jsonl"
+    --stops 3 --hangs 10 --faults "$each" --seconds 300 --json "$gpu_results/worlds-losses.jsonl"
   gpu_write_worlds
   # NCCL refuses two ranks on one GPU.
   [[ $TROUPE_BACKEND == cpu ]] || (($(nvidia-smi --list-gpus | wc -l) < 2)) ||

@@ -4,15 +4,14 @@
 #include "libraries/collective/shared/words.hpp"
 
 #include "schedules.hpp"
+#include "turn.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <array>
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <random>
 #include <string>
 #include <thread>
@@ -25,6 +24,7 @@ using collective::protocol;
 using collective::slot_of;
 using collective::staging_slots;
 using collective::step_of;
+using collective::then;
 
 constexpr std::uint64_t operations = 8;
 constexpr std::size_t chunk = 2;  // elements
@@ -36,12 +36,16 @@ enum class mutant : std::uint8_t {
   staged_again,
   dropped_early,
   no_begin,
+  not_begun,
   blind_trust,  // in the result of another library whose connection is broken
 };
 
-// `by_library`: another library makes the result, and the step verifies it.
-enum class kind : std::uint8_t { staged, staged_in_place, direct, two_shot, by_library };
-bool has_slots(kind k) { return k == kind::staged || k == kind::staged_in_place; }
+// `sliced` is in place: slots have results. `by_library`: another library makes the result, and the
+// step verifies it.
+enum class kind : std::uint8_t { staged, staged_in_place, sliced, direct, two_shot, by_library };
+constexpr unsigned kinds = 6;
+bool is_in_place(kind k) { return k == kind::staged_in_place || k == kind::sliced; }
+bool has_slots(kind k) { return k == kind::staged || is_in_place(k); }
 
 using numbers = std::vector<std::uint64_t>;
 
@@ -56,27 +60,6 @@ struct rank_state {
   std::array<bool, operations + 1> has_entered{};
 };
 
-/// One thread goes on where another one stops. Not std::binary_semaphore: that of GCC 12 can sleep
-/// for ever (PR 104928).
-class turn {
- public:
-  void release() {
-    const std::lock_guard lock(mutex_);
-    is_free_ = true;
-    changed_.notify_one();
-  }
-  void acquire() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return is_free_; });
-    is_free_ = false;
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool is_free_ = false;
-};
-
 struct killed {};
 struct given_up {};
 
@@ -85,7 +68,7 @@ class world {
   world(std::uint64_t seed, mutant which, bool with_drops)
       : random_(seed), mutant_(which), drops_(with_drops), ranks_(2 + random_() % 3) {
     for (std::uint64_t n = 1; n <= operations; ++n) {
-      kinds_[n] = static_cast<kind>(random_() % 5);
+      kinds_[n] = static_cast<kind>(random_() % kinds);
       chunks_[n] = has_slots(kinds_[n]) ? 1 + random_() % 4 : 2;
     }
     for (std::size_t r = 0; r < ranks_; ++r) {
@@ -155,17 +138,23 @@ class world {
     }
     void set_staged(std::uint64_t step) { w.at(me).staged = step; }
     void put_start(int peer, std::uint64_t step) { w.at(me, peer).start[me] = step; }
-    [[nodiscard]] std::uint64_t start_of(int peer) {
-      const std::uint64_t step = w.at(me).start[unsigned(peer)];
-      return w.mutant_ == mutant::no_start_barrier ? ~std::uint64_t{0} : step;
+    [[nodiscard]] bool all_started(std::uint64_t step) {
+      return are_at(step, &rank_state::start) || w.mutant_ == mutant::no_start_barrier;
     }
     void put_done(int peer, std::uint64_t step) { w.at(me, peer).done[me] = step; }
-    [[nodiscard]] std::uint64_t done_of(int peer) {
-      const std::uint64_t step = w.at(me).done[unsigned(peer)];
-      return w.mutant_ == mutant::no_done_barrier ? ~std::uint64_t{0} : step;
+    [[nodiscard]] bool all_done(std::uint64_t step) {
+      return are_at(step, &rank_state::done) || w.mutant_ == mutant::no_done_barrier;
     }
     [[nodiscard]] std::uint64_t dropped() { return w.access(me), w.dropped_; }
     void pause() { w.hand_over(me); }
+
+   private:
+    [[nodiscard]] bool are_at(std::uint64_t step, std::vector<std::uint64_t> rank_state::* of) {
+      bool all = true;
+      for (std::size_t peer = 0; peer < w.ranks_; ++peer)
+        all = (w.at(me).*of)[peer] >= step && all;
+      return all;
+    }
   };
 
   /// A rank's state, after a place where its worker may be lost or another rank may go on.
@@ -210,7 +199,7 @@ class world {
         }
       }
       // The next request on this device may overwrite the input.
-      if (kinds_[n] != kind::staged_in_place) mine.x[n].assign(mine.x[n].size(), 7);
+      if (!is_in_place(kinds_[n])) mine.x[n].assign(mine.x[n].size(), 7);
     }
     has_served_[me] = true;
     --left_;
@@ -222,29 +211,40 @@ class world {
     protocol steps(mine);
     if (mutant_ != mutant::no_begin) steps.begin(n);
     numbers& x = states_[me]->x[n];
-    numbers& y = kinds_[n] == kind::staged_in_place ? x : states_[me]->y[n];
+    numbers& y = is_in_place(kinds_[n]) ? x : states_[me]->y[n];
     if (!has_slots(kinds_[n])) {
       if (!make_whole(steps, me, n)) return false;
       steps.end(n);
       return true;
     }
-    bool good = true;
+    const bool is_sliced = kinds_[n] == kind::sliced;
+    bool good = !is_sliced || mutant_ == mutant::not_begun || steps.begun(step_of(n, 0));
     for (std::size_t c = 0; good && c < chunks_[n]; ++c) {
-      const std::uint64_t step = step_of(n, c);
+      const std::uint64_t step = step_of(n, c + (is_sliced ? 1 : 0));
       const auto stage = [&](std::uint64_t of) {
-        const std::size_t from = of == step ? c : c + 1;
-        for (std::size_t i = 0; i < chunk; ++i)
-          at(me).slots[slot_of(of)][i] = x[from * chunk + i];
+        const std::size_t from = (of == step ? c : c + 1) * chunk;
+        numbers& slot = at(me).slots[slot_of(of)];
+        for (std::size_t i = 0; i < chunk; ++i) {
+          if (!is_sliced) {
+            access(me), slot[i] = x[from + i];
+          } else if (i % ranks_ == me) {  // each rank has one element in so many
+            slot[i] = sum_of([&](rank_state& of_rank) { return of_rank.x[n][from + i]; }, me);
+          }
+        }
       };
-      good = steps.staged(step, c + 1 < chunks_[n], stage, [&](bool stages_next) {
+      const then next = c + 1 < chunks_[n]   ? then::more
+                        : random_() % 2 == 0 ? then::another
+                                             : then::nothing;
+      good = steps.staged(step, next, stage, [&](bool stages_next) {
         // In any order: other threads do the one than the other.
         const bool first = random_() % 2 == 0;
         if (stages_next && first) stage(step + 1);
+        const auto in_slot = [&](std::size_t i) {
+          return [&, i](rank_state& of_rank) { return of_rank.slots[slot_of(step)][i]; };
+        };
         for (std::size_t i = 0; i < chunk; ++i) {
-          std::uint64_t sum = 0;
-          for (std::size_t p = 0; p < ranks_; ++p)
-            sum += at(me, static_cast<int>(p)).slots[slot_of(step)][i];
-          y[c * chunk + i] = sum;
+          y[c * chunk + i] =
+              is_sliced ? in_slot(i)(at(me, static_cast<int>(i % ranks_))) : sum_of(in_slot(i), me);
         }
         if (stages_next && !first) stage(step + 1);
       });
@@ -253,17 +253,21 @@ class world {
     return good;
   }
 
+  template <class Element>
+  std::uint64_t sum_of(Element&& element, std::size_t me) {
+    std::uint64_t sum = 0;
+    for (std::size_t p = 0; p < ranks_; ++p)
+      sum += element(at(me, static_cast<int>(p)));
+    return sum;
+  }
+
   template <class Steps>
   bool make_whole(Steps& steps, std::size_t me, std::uint64_t n) {
     const std::uint64_t step = step_of(n, 0);
     const auto pull = [&](std::size_t first, std::size_t stride) {
       numbers& y = states_[me]->y[n];
-      for (std::size_t i = first; i < y.size(); i += stride) {
-        std::uint64_t sum = 0;
-        for (std::size_t p = 0; p < ranks_; ++p)
-          sum += at(me, static_cast<int>(p)).x[n][i];
-        y[i] = sum;
-      }
+      for (std::size_t i = first; i < y.size(); i += stride)
+        y[i] = sum_of([&](rank_state& of_rank) { return of_rank.x[n][i]; }, me);
     };
     if (kinds_[n] == kind::direct) return steps.direct(step, [&] { pull(0, 1); });
     if (kinds_[n] == kind::two_shot) {
@@ -327,7 +331,7 @@ class world {
         const rank_state& state = *states_[r];
         const bool ended = state.parts[n] == rank_state::part::ended;
         if (!ended && !may_fail) return fmt::format("operation {} failed on rank {}", n, r);
-        const numbers& y = kinds_[n] == kind::staged_in_place ? state.x[n] : state.y[n];
+        const numbers& y = is_in_place(kinds_[n]) ? state.x[n] : state.y[n];
         if (ended && y != wanted_[n]) return fmt::format("operation {} on rank {} is wrong", n, r);
       }
     }
@@ -380,7 +384,7 @@ TEST_P(WordsMutant, IsFound) {
 INSTANTIATE_TEST_SUITE_P(All, WordsMutant,
                          testing::Values(mutant::no_start_barrier, mutant::no_done_barrier,
                                          mutant::staged_again, mutant::dropped_early,
-                                         mutant::no_begin, mutant::blind_trust));
+                                         mutant::no_begin, mutant::not_begun, mutant::blind_trust));
 
 }  // namespace
 }  // namespace troupe::model

@@ -258,12 +258,15 @@ int main(int argc, char** argv) {
   measuring all(findings, ranks);
   all.group("operations", "", transport::automatic,
             [&](ours& one) { measure_operations(all, findings, one, ranks); });
-  for (const std::string algorithm : {"staged", "direct", "two_shot"}) {
+  for (const std::string algorithm : {"staged", "direct", "two_shot", "sliced"}) {
     if (algorithm == "two_shot" && ranks == 2) continue;
+    const bool in_place = algorithm == "sliced";
+    const auto what = in_place ? operation::all_reduce_in_place : operation::all_reduce;
     all.group(algorithm, algorithm, transport::peer, [&](ours& one) {
       for (const std::int64_t bytes : sizes) {
         if (algorithm == "staged" && bytes > 16 * MiB) continue;
-        all.compare(one, "all_reduce, " + algorithm, operation::all_reduce, bytes, std::nullopt);
+        if (in_place && (bytes < 512 * KiB || bytes > 16 * MiB)) continue;
+        all.compare(one, "all_reduce, " + algorithm, what, bytes, std::nullopt);
       }
     });
   }

@@ -147,6 +147,25 @@ TEST_P(CollectiveReduction, CombinesEveryTypeInRankOrder) {
   }
 }
 
+// By the algorithms of long inputs, in several pieces.
+TEST_P(CollectiveReduction, CombinesEveryTypeInSlices) {
+  for (const std::string algorithm : {"two_shot", "sliced"}) {
+    small_world w(GetParam(), 16 << 10, algorithm);
+    for (int t = 0; t < dtype_count; ++t) {
+      const auto type = static_cast<dtype>(t);
+      const reduction op = type == dtype::boolean ? reduction::max : reduction::avg;
+      for (const std::int64_t count : {5, 7001}) {
+        const auto x = w.random(type, {count});
+        const auto y = algorithm == "sliced" ? x : w.random(type, {count});
+        const auto result = wanted(type, op, {1}, all_bytes(w, x));
+        w.run(collective::all_reduce{.x = x, .y = y, .op = op}, type);
+        for (std::size_t rank = 0; rank < w.all.size(); ++rank)
+          EXPECT_EQ(w.bytes_of(y, rank), result) << to_string(type) << ' ' << algorithm;
+      }
+    }
+  }
+}
+
 TEST_P(CollectiveReduction, GivesOneRankTheResultOrEachItsPart) {
   const auto n = static_cast<std::int64_t>(w_.all.size());
   for (int t = 0; t < dtype_count; ++t) {

@@ -13,11 +13,14 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <random>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+extern char** environ;  // NOLINT(readability-redundant-declaration)
 
 namespace troupe::conformance {
 
@@ -31,11 +34,13 @@ inline raw part_of(const raw& all, std::size_t first, std::size_t count) {
 /// A world with elements of any type. If the program's device is a GPU, so is the only rank of a
 /// world. With TROUPE_TEST_GPU_WORLDS all ranks are: GPU 0, 1 and so on, and from 0 again if there
 /// are too few. Else their workers are of the CPU backend. With TROUPE_TEST_APART no rank reads the
-/// memory of another one.
+/// memory of another one. `algorithm` prescribes that of all_reduce, see wire/world_algorithms.hpp.
 class small_world {
  public:
-  explicit small_world(std::size_t ranks, std::int64_t staging_bytes = 16 << 10)
-      : devices_(made(ranks)), all(system_.world(devices_, {.staging_bytes = staging_bytes})) {}
+  explicit small_world(std::size_t ranks, std::int64_t staging_bytes = 16 << 10,
+                       const std::string& algorithm = {})
+      : devices_(made(ranks, algorithm)),
+        all(system_.world(devices_, {.staging_bytes = staging_bytes})) {}
 
   /// Tensors of random bytes; bool and floats get small numbers.
   std::vector<any_tensor> random(dtype type, const shape& extents) {
@@ -72,12 +77,16 @@ class small_world {
   [[nodiscard]] system& of() noexcept { return system_; }
 
  private:
-  std::vector<device> made(std::size_t ranks) {
+  std::vector<device> made(std::size_t ranks, const std::string& algorithm) {
     const auto usual = make_runner();
     const device* const its = usual->its_device();
     const bool on_gpus = its != nullptr && its->description().architecture.starts_with("sm_") &&
                          (ranks == 1 || std::getenv("TROUPE_TEST_GPU_WORLDS") != nullptr);
     const bool peer_access = std::getenv("TROUPE_TEST_APART") == nullptr;
+    const auto environment = std::make_shared<std::vector<std::string>>();
+    for (char** one = environ; *one != nullptr; ++one)
+      environment->emplace_back(*one);
+    if (!algorithm.empty()) environment->push_back("TROUPE_COLLECTIVE_ALGORITHM=" + algorithm);
     std::vector<device> devices;
     std::int32_t gpus = 0;
     for (std::int32_t i = 0; i < static_cast<std::int32_t>(ranks); ++i) {
@@ -86,13 +95,15 @@ class small_world {
                                              .memory_limit_bytes = std::uint64_t{64} << 20,
                                              .peer_access = peer_access,
                                              .standby = false,
-                                             .lane_threads = 1}));
+                                             .lane_threads = 1,
+                                             .worker_environment = environment}));
         continue;
       }
       const device_config config{.backend = backend_kind::cuda,
                                  .memory_limit_bytes = std::uint64_t{1} << 30,
                                  .peer_access = peer_access,
-                                 .standby = false};
+                                 .standby = false,
+                                 .worker_environment = environment};
       try {
         devices.push_back(system_.device(i, config));
         ++gpus;

@@ -1,15 +1,15 @@
 // A stream of sums over all devices, of which one rank after the other is lost.
 //
-//   gpu_worlds [--ranks N] [--kills N] [--pairs N] [--all N] [--stops N] [--faults N]
-//              [--transport nccl] [--seconds S] [--seed S] [--json FILE]
+//   gpu_worlds [--ranks N] [--kills N] [--pairs N] [--all N] [--stops N] [--hangs N]
+//              [--faults N] [--transport nccl] [--seconds S] [--seed S] [--json FILE]
 //
 // N kills of one rank, of two at once and of all; N workers that are stopped (SIGSTOP), which the
-// silence watch replaces; and N faults of each kind that a request on the same device can cause.
-// Each trial loses workers in the middle of the stream and waits for the next result of all ranks,
-// which is compared with the right one. Each kind has its share of S seconds, after which the next
-// one begins. One JSON line for each trial, and a table at the end; stops at the first promise
-// that is broken. TROUPE_BACKEND says what is tried; without it, CUDA where there is a card.
-// Without
+// silence watch replaces; N kernels that never end, which their run limit ends; and N faults of
+// each kind that a request on the same device can cause. Each trial loses workers in the middle of
+// the stream and waits for the next result of all ranks, which is compared with the right one. Each
+// kind has its share of S seconds, after which the next one begins. One JSON line for each trial,
+// and a table at the end; stops at the first promise that is broken. TROUPE_BACKEND says what is
+// tried; without it, CUDA where there is a card. Without
 // --ranks a rank for each GPU, and at least two: then both are on the same one. By NCCL, sums are
 // out of place, and each trial begins once the world is connected again.
 
@@ -141,7 +141,8 @@ std::vector<loss_kind> kinds_of(backend_kind backend, std::size_t ranks, const a
       {.name = "killed", .trials = words.number("--kills", 10)},
       {.name = "two killed", .trials = words.number("--pairs", 0), .victims = 2},
       {.name = "all killed", .trials = words.number("--all", 0), .victims = ranks},
-      {.name = "stopped", .trials = words.number("--stops", 0), .signal = SIGSTOP}};
+      {.name = "stopped", .trials = words.number("--stops", 0), .signal = SIGSTOP},
+      {.name = "hung", .trials = words.number("--hangs", 0), .fault = kind::hang}};
   const auto add = [&](std::initializer_list<kind> some) {
     for (const kind one : some)
       all.push_back({.name = std::string(to_string(one)),
@@ -203,8 +204,11 @@ class trials {
     const auto is_known = [&] {
       return watched.generation() != generation || watched.health().state != device_state::ready;
     };
-    while (!is_known() && since() < 20'000.0)
-      (void)last.wait_for(100us);
+    // A signal can come after a worker has sent its sum to the GPU: then the next sum shows it.
+    while (!is_known() && since() < 20'000.0) {
+      if (last.wait_for(100us) && !is_known())
+        under_way.push_back(std::exchange(last, sums.next()));
+    }
     took.lost = since();
     await(last);
     took.next = since();
@@ -254,8 +258,9 @@ class trials {
       return;
     }
     // Its own failure is no part of the trial.
-    const auto sent =
-        one.tell(fault::inject{.what = *what.fault, .output = output}, {.quarantine = false});
+    request_options options = options_of(*what.fault);
+    options.quarantine = false;
+    const auto sent = one.tell(fault::inject{.what = *what.fault, .output = output}, options);
     if (!sent) throw std::runtime_error(sent.error().to_string());
   }
   void await_standbys() {

@@ -64,7 +64,7 @@ bool copy_by_staging(const R& r, const lane_context& lane, Steps& steps,
                        to + begin - from, end - begin);
               });
         };
-        if (!steps.staged(step, false, stage, take)) return false;
+        if (!steps.staged(step, collective::then::another, stage, take)) return false;
       }
     }
   }

@@ -17,6 +17,7 @@ namespace {
 
 using collective::combination;
 using collective::reduction;
+using collective::then;
 
 constexpr std::int64_t factor_bytes = 8;
 
@@ -103,13 +104,17 @@ std::vector<item> items_of(const std::vector<any_tensor>& x, const std::vector<a
 }
 
 // Combines `count` elements of the result, from the `first` of y on, where the peers' tensors are.
-void pull(const item& one, const combining& how, std::int64_t first, std::int64_t count) {
-  if (one.y == nullptr) return;
+void pull(const item& one, const combining& how, std::int64_t first, std::byte* to,
+          std::int64_t count) {
   const std::int64_t element = size_of(one.y->type());
   std::vector<const std::byte*> sources;
   for (const any_tensor& x : one.x)
     sources.push_back(x.address() + (one.first + first) * element);
-  how.run(one.y->type(), sources, one.y->address() + first * element, count);
+  how.run(one.y->type(), sources, to, count);
+}
+void pull(const item& one, const combining& how, std::int64_t first, std::int64_t count) {
+  if (one.y == nullptr) return;
+  pull(one, how, first, one.y->address() + first * size_of(one.y->type()), count);
 }
 
 // A factor in memory: a float or a double.
@@ -164,12 +169,14 @@ bool staged(Steps& steps, const shared_words& words, std::uint64_t operation,
         how.run(mine.type(), sources, one.y->address() + (begin - one.first) * element,
                 end - begin);
       };
-      if (!steps.staged(step, first + longest < mine.count(), stage, combine)) return false;
+      const then next = first + longest < mine.count() ? then::more : then::another;
+      if (!steps.staged(step, next, stage, combine)) return false;
     }
   }
   // Each part keeps step with its peers, which may still read the slots of the one before.
   return number > 0 ||
-         steps.staged(collective::step_of(operation, 0), false, [](std::uint64_t) {}, [](bool) {});
+         steps.staged(
+             collective::step_of(operation, 0), then::another, [](std::uint64_t) {}, [](bool) {});
 }
 
 // All ranks decide alike.
@@ -182,9 +189,8 @@ wire::algorithm algorithm_of(const R& r) {
     bytes += r.x[k].count() * size_of(r.x[k].type());
   }
   if (r.part.connection != 0) return wire::algorithm::direct;  // as NCCL's result is verified
-  return wire::algorithm_for(false, r.part.ranks(), bytes / r.part.ranks(),
-                             is_in_place || r.part.through_host,
-                             std::same_as<R, collective::all_reduce>);
+  return wire::algorithm_for(false, r.part.ranks(), bytes / r.part.ranks(), is_in_place,
+                             r.part.through_host, std::same_as<R, collective::all_reduce>);
 }
 
 // For steps that read their peers' tensors.
@@ -204,13 +210,13 @@ result<void> run_staged(const R& r, const std::vector<item>& items, lane_context
   });
 }
 
-// The elements of a result that a rank computes for all.
-std::pair<std::int64_t, std::int64_t> slice_of(const any_tensor& y, const world_part& part,
+// The elements that a rank computes for all, of `count`: the first, and their number.
+std::pair<std::int64_t, std::int64_t> slice_of(std::int64_t count, const world_part& part,
                                                std::int64_t rank) {
   const std::int64_t ranks = part.ranks();
-  const std::int64_t each = (y.count() + ranks - 1) / ranks;
-  const std::int64_t first = std::min(rank * each, y.count());
-  return {first, std::min(each, y.count() - first)};
+  const std::int64_t each = (count + ranks - 1) / ranks;
+  const std::int64_t first = std::min(rank * each, count);
+  return {first, std::min(each, count - first)};
 }
 
 result<void> run_two_shot(const collective::all_reduce& r, const std::vector<item>& items,
@@ -221,7 +227,7 @@ result<void> run_two_shot(const collective::all_reduce& r, const std::vector<ite
         [&] {
           const combining how = directly(r);
           for (const item& one : items) {
-            const auto [first, count] = slice_of(*one.y, r.part, r.part.rank);
+            const auto [first, count] = slice_of(one.y->count(), r.part, r.part.rank);
             pull(one, how, first, count);
           }
         },
@@ -230,13 +236,50 @@ result<void> run_two_shot(const collective::all_reduce& r, const std::vector<ite
             const std::int64_t element = size_of(one.y->type());
             const any_tensor* const all = one.y - r.part.rank;  // those of all ranks
             for (std::int64_t peer = 0; peer < r.part.ranks(); ++peer) {
-              const auto [first, count] = slice_of(*one.y, r.part, peer);
+              const auto [first, count] = slice_of(one.y->count(), r.part, peer);
               if (peer == r.part.rank || count == 0) continue;
               std::memcpy(one.y->address() + first * element, all[peer].address() + first * element,
                           static_cast<std::size_t>(count * element));
             }
           }
         });
+  });
+}
+
+// In pieces of which each rank's slice fills a slot.
+result<void> run_sliced(const collective::all_reduce& r, const std::vector<item>& items,
+                        lane_context& lane) {
+  const combining how = directly(r);
+  return run_part(r.part, lane, [&](auto& steps, const shared_words& words) {
+    std::uint64_t number = 0;
+    if (!steps.begun(collective::step_of(lane.sequence(), number++))) return false;
+    for (const item& one : items) {
+      const std::int64_t element = size_of(one.y->type());
+      const std::int64_t longest = words.slot_bytes() / element * r.part.ranks();
+      const std::int64_t total = one.y->count();
+      for (std::int64_t at = 0; at < total; at += longest) {
+        const std::uint64_t step = collective::step_of(lane.sequence(), number++);
+        const auto reduce = [&](std::uint64_t of) {
+          const std::int64_t piece = of == step ? at : at + longest;
+          const auto [first, count] =
+              slice_of(std::min(longest, total - piece), r.part, r.part.rank);
+          pull(one, how, piece + first, words.slot(words.rank(), collective::slot_of(of)), count);
+        };
+        const auto gather = [&](bool reduces_next) {
+          if (reduces_next) reduce(step + 1);
+          for (std::int64_t peer = 0; peer < r.part.ranks(); ++peer) {
+            const auto [first, count] = slice_of(std::min(longest, total - at), r.part, peer);
+            if (count == 0) continue;
+            std::memcpy(one.y->address() + (at + first) * element,
+                        words.slot(static_cast<std::size_t>(peer), collective::slot_of(step)),
+                        static_cast<std::size_t>(count * element));
+          }
+        };
+        const then next = at + longest < total ? then::more : then::another;
+        if (!steps.staged(step, next, reduce, gather)) return false;
+      }
+    }
+    return true;
   });
 }
 
@@ -248,6 +291,9 @@ result<void> run_whole(const R& r, lane_context& lane) {
       return run_staged(r, items, lane);
     case wire::algorithm::two_shot:
       if constexpr (std::same_as<R, collective::all_reduce>) return run_two_shot(r, items, lane);
+      break;
+    case wire::algorithm::sliced:
+      if constexpr (std::same_as<R, collective::all_reduce>) return run_sliced(r, items, lane);
       break;
     case wire::algorithm::direct:
       break;

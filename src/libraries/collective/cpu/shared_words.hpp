@@ -5,6 +5,8 @@
 
 #include <troupe/request/world_part.hpp>
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -30,14 +32,14 @@ class shared_words {
   void put_start(int peer, std::uint64_t step) noexcept {
     put(peer, of(std::size_t(peer)).start[rank()], step);
   }
-  [[nodiscard]] std::uint64_t start_of(int peer) const noexcept {
-    return load(of(rank()).start[peer]);
+  [[nodiscard]] bool all_started(std::uint64_t step) const noexcept {
+    return are_at(of(rank()).start, step);
   }
   void put_done(int peer, std::uint64_t step) noexcept {
     put(peer, of(std::size_t(peer)).done[rank()], step);
   }
-  [[nodiscard]] std::uint64_t done_of(int peer) const noexcept {
-    return load(of(rank()).done[peer]);
+  [[nodiscard]] bool all_done(std::uint64_t step) const noexcept {
+    return are_at(of(rank()).done, step);
   }
   [[nodiscard]] std::uint64_t dropped() const noexcept { return load(page().dropped[0].operation); }
 
@@ -80,6 +82,11 @@ class shared_words {
   }
   static void store(std::atomic<std::uint64_t>& word, std::uint64_t step) noexcept {
     word.store(step, std::memory_order_release);
+  }
+  [[nodiscard]] bool are_at(const std::atomic<std::uint64_t>* by_peer,
+                            std::uint64_t step) const noexcept {
+    return std::all_of(by_peer, by_peer + ranks(),
+                       [&](const auto& word) { return load(word) >= step; });
   }
   void put(int peer, std::atomic<std::uint64_t>& word, std::uint64_t step) noexcept {
     store(word, step);

@@ -13,8 +13,8 @@ namespace troupe::cuda {
 inline constexpr int part_threads = 512;
 
 /// The words of a world as one block of a part sees them; see `collective::protocol`. All threads
-/// of the block make all calls, and get the same answers. The block's first thread alone accesses
-/// words: barriers of the block order the accesses of the others to data before and after.
+/// of the block make all calls, and get the same answers. Its first threads alone access words:
+/// barriers of the block order the accesses of the others to data before and after.
 class block_words {
  public:
   __device__ explicit block_words(const part_launch& of) : of_(of) {
@@ -38,11 +38,13 @@ class block_words {
   __device__ void put_start(int peer, std::uint64_t step) {
     put(peer, &of(peer).start[of_.rank], step);
   }
-  [[nodiscard]] __device__ std::uint64_t start_of(int peer) { return await(&mine().start[peer]); }
+  [[nodiscard]] __device__ bool all_started(std::uint64_t step) {
+    return are_at(mine().start, step);
+  }
   __device__ void put_done(int peer, std::uint64_t step) {
     put(peer, &of(peer).done[of_.rank], step);
   }
-  [[nodiscard]] __device__ std::uint64_t done_of(int peer) { return await(&mine().done[peer]); }
+  [[nodiscard]] __device__ bool all_done(std::uint64_t step) { return are_at(mine().done, step); }
   /// In host memory, so it takes three microseconds.
   [[nodiscard]] __device__ std::uint64_t dropped() {
     return shared([&] {
@@ -99,19 +101,20 @@ class block_words {
       if (peer == 0) __threadfence_system();  // releases what all threads have written
       store(word, step);
     }
-    awaited_ = step;
   }
-  // Looks for a while, because a look at `dropped` is slow.
+  // Each peer's word has its own thread, which looks for a while, because a look at `dropped` is
+  // slow. The barrier makes the acquired data visible to the whole block.
   template <class Word>
-  __device__ std::uint64_t await(const Word* word) {
-    return shared([&] {
-      std::uint64_t value = load(word);
-      for (int looks = 0; value < awaited_ && looks < 256; ++looks) {
+  __device__ bool are_at(const Word* by_peer, std::uint64_t step) {
+    bool is_there = true;
+    if (static_cast<int>(threadIdx.x) < of_.ranks) {
+      is_there = load(by_peer + threadIdx.x) >= step;
+      for (int looks = 0; !is_there && looks < 256; ++looks) {
         __nanosleep(20);
-        value = load(word);
+        is_there = load(by_peer + threadIdx.x) >= step;
       }
-      return value;
-    });
+    }
+    return __syncthreads_and(static_cast<int>(is_there)) != 0;
   }
   // The first thread's result, for all threads of the block.
   template <class Find>
@@ -130,7 +133,6 @@ class block_words {
   const part_launch& of_;
   std::uint64_t own_;
   std::uint64_t staged_;
-  std::uint64_t awaited_ = 0;  // the last step that was put
 };
 
 /// Makes the steps of one launch: `run(protocol, words)` returns false if the operation was

@@ -108,7 +108,8 @@ struct reduced_items {
                                           late_failure failure, cudaStream_t stream);
 [[nodiscard]] result<void> enqueue_staged(const part_launch& of, const staged_view& what,
                                           late_failure failure, cudaStream_t stream);
-/// One step; two if it is two_shot; if it is staged `staged_steps` of each item's x.
+/// One step; two if it is two_shot; if it is staged `staged_steps` of each item's x; if it is
+/// sliced one, and one for each `elements_of_piece`.
 [[nodiscard]] result<void> enqueue_reduction(const part_launch& of, const reduced_items& what,
                                              dtype type, late_failure failure, cudaStream_t stream);
 
@@ -125,11 +126,18 @@ inline constexpr std::int64_t factor_bytes = 16;
   const std::int64_t usable = of.slice_bytes - (has_factors ? factor_bytes : 0);
   return usable / element_bytes / 16 * 16 * wire::blocks_of_part;
 }
+[[nodiscard]] constexpr std::uint64_t steps_of(std::int64_t count, std::int64_t longest) noexcept {
+  return static_cast<std::uint64_t>((count + longest - 1) / longest);
+}
 [[nodiscard]] constexpr std::uint64_t staged_steps(const part_launch& of, std::int64_t count,
                                                    std::int64_t element_bytes,
                                                    bool has_factors) noexcept {
-  const std::int64_t longest = elements_of_step(of, element_bytes, has_factors);
-  return static_cast<std::uint64_t>((count + longest - 1) / longest);
+  return steps_of(count, elements_of_step(of, element_bytes, has_factors));
+}
+/// A slot has one slice of a piece, of which there are as many as ranks.
+[[nodiscard]] constexpr std::int64_t elements_of_piece(const part_launch& of,
+                                                       std::int64_t element_bytes) noexcept {
+  return of.ranks * elements_of_step(of, element_bytes, false);
 }
 
 /// Load every kernel into the current context: loading one behind a part that waits for its peers

@@ -57,7 +57,7 @@ __global__ void __launch_bounds__(part_threads, 1)
             if (one.item == item) take(one, first, each, words.slice(one.source, slot));
           }
         };
-        if (!steps.staged(step, false, stage, combine)) return false;
+        if (!steps.staged(step, collective::then::another, stage, combine)) return false;
       }
     }
     return steps.direct(collective::step_of(of.operation, number), [] {});
@@ -109,7 +109,7 @@ __global__ void __launch_bounds__(part_threads, 1)
           copy(from + i * what.element_bytes, element_of(what.to, first + i));
         });
       };
-      if (!steps.staged(step, false, stage, combine)) return false;
+      if (!steps.staged(step, collective::then::another, stage, combine)) return false;
     }
     return steps.direct(collective::step_of(of.operation, number), [] {});
   });

@@ -36,8 +36,8 @@ wire::algorithm algorithm_of(const reducing& r) {
   // Without elements there would be no step; and what NCCL has made is verified.
   if (bytes == 0 || r.part.connection != 0) return wire::algorithm::direct;
   if (r.is_scattered && !r.part.through_host) return wire::algorithm::direct;
-  return wire::algorithm_for(true, r.part.ranks(), bytes / r.part.ranks(),
-                             in_place || r.part.through_host, r.is_for_all);
+  return wire::algorithm_for(true, r.part.ranks(), bytes / r.part.ranks(), in_place,
+                             r.part.through_host, r.is_for_all);
 }
 
 // `first`: the index of the item's tensor of rank 0.
@@ -67,10 +67,15 @@ void add_factors(const reducing& r, reduced_items& to) {
 }
 
 std::uint64_t steps_of(const part_launch& of, const reduced_items& what, dtype type) {
-  if (what.how != wire::algorithm::staged) return 2;
-  std::uint64_t steps = 0;
-  for (int item = 0; item < what.items; ++item)
-    steps += staged_steps(of, what.x_counts[item], size_of(real_type_of(type)), what.has_factors);
+  const std::int64_t element = size_of(real_type_of(type));
+  const bool is_sliced = what.how == wire::algorithm::sliced;
+  if (!is_sliced && what.how != wire::algorithm::staged) return 2;
+  std::uint64_t steps = is_sliced ? 1 : 0;
+  for (int item = 0; item < what.items; ++item) {
+    const std::int64_t count = what.x_counts[item];
+    steps += is_sliced ? steps_of(count, elements_of_piece(of, element))
+                       : staged_steps(of, count, element, what.has_factors);
+  }
   return steps;
 }
 

@@ -13,6 +13,7 @@ namespace {
 
 using collective::combination;
 using collective::reduction;
+using collective::then;
 
 /// The places of the elements of all ranks: so far behind a place of each rank.
 struct inputs {
@@ -164,7 +165,7 @@ __device__ share share_of(std::int64_t first, std::int64_t count) {
   return {first + begin, min(count, begin + each) - begin};
 }
 
-// The part of a result that a block of a rank computes for all, if it is two_shot.
+// The elements that a block of a rank computes for all, of `count`.
 __device__ share slice_of(std::int64_t count, int ranks, int rank) {
   constexpr std::int64_t aligned = 16;
   const std::int64_t unit = aligned * ranks;
@@ -215,6 +216,30 @@ class reduction_steps {
   }
 
   template <class Steps>
+  __device__ bool sliced(Steps& steps, block_words& words) const {
+    std::uint64_t number = of_.step;
+    if (!steps.begun(collective::step_of(of_.operation, number++))) return false;
+    const std::int64_t longest = elements_of_piece(of_, sizeof(T));
+    for (int k = 0; k < what_.items; ++k) {
+      const std::int64_t total = what_.counts[k];
+      for (std::int64_t at = 0; at < total; at += longest) {
+        const std::uint64_t step = collective::step_of(of_.operation, number++);
+        const bool is_last_of_item = at + longest >= total;
+        const auto reduce = [&](std::uint64_t of) {
+          const std::int64_t piece = of == step ? at : at + longest;
+          reduce_slice(words, k, piece, min(longest, total - piece), collective::slot_of(of));
+        };
+        const auto gather = [&](bool reduces_next) {
+          gather_slices(words, k, at, min(longest, total - at), collective::slot_of(step));
+          if (reduces_next) reduce(step + 1);
+        };
+        if (!steps.staged(step, next_of(is_last_of_item, k), reduce, gather)) return false;
+      }
+    }
+    return true;
+  }
+
+  template <class Steps>
   __device__ bool staged(Steps& steps, block_words& words) const {
     std::uint64_t number = of_.step;
     const std::int64_t longest = elements_of_step(of_, sizeof(T), what_.has_factors);
@@ -234,13 +259,17 @@ class reduction_steps {
             combine_some(words, k, first, longest, collective::slot_of(step), combining);
           }
         };
-        if (!steps.staged(step, first + longest < total, stage, combine)) return false;
+        if (!steps.staged(step, next_of(first + longest >= total, k), stage, combine)) return false;
       }
     }
     return true;
   }
 
  private:
+  [[nodiscard]] __device__ then next_of(bool is_last_of_item, int item) const {
+    if (!is_last_of_item) return then::more;
+    return of_.is_last && item + 1 == what_.items ? then::nothing : then::another;
+  }
   // Elements of a result, where the peers' inputs are.
   __device__ void pull(int item, workers all, std::int64_t first, std::int64_t count) const {
     if (what_.y[item] == nullptr) return;
@@ -248,6 +277,24 @@ class reduction_steps {
         .of_rank = what_.x + item * of_.ranks,
         .offset = static_cast<std::int64_t>((what_.firsts[item] + first) * sizeof(T))};
     reduce_.run(all, from, what_.y[item] + first * sizeof(T), count);
+  }
+  // This rank's slice of a piece of the result, into its slot.
+  __device__ void reduce_slice(block_words& words, int item, std::int64_t piece, std::int64_t count,
+                               std::uint64_t slot) const {
+    const share mine = slice_of(count, of_.ranks, of_.rank);
+    const inputs from{.of_rank = what_.x + item * of_.ranks,
+                      .offset = static_cast<std::int64_t>((piece + mine.first) * sizeof(T))};
+    reduce_.run(workers::of_block(), from, words.slice(of_.rank, slot), mine.count);
+  }
+  // The slices of all ranks, from theirs.
+  __device__ void gather_slices(block_words& words, int item, std::int64_t piece,
+                                std::int64_t count, std::uint64_t slot) const {
+    for (int next = 1; next <= of_.ranks; ++next) {
+      const int peer = (of_.rank + next) % of_.ranks;
+      const share its = slice_of(count, of_.ranks, peer);
+      copy_bytes_by(workers::of_block(), words.slice(peer, slot),
+                    what_.y[item] + (piece + its.first) * sizeof(T), its.count * sizeof(T));
+    }
   }
   [[nodiscard]] __device__ double* factor_in(block_words& words, int rank,
                                              std::uint64_t slot) const {
@@ -298,6 +345,8 @@ __global__ void __launch_bounds__(part_threads, 1)
         return make.staged(steps, words);
       case wire::algorithm::two_shot:
         return make.two_shot(steps);
+      case wire::algorithm::sliced:
+        return make.sliced(steps, words);
       case wire::algorithm::direct:
         break;
     }

@@ -47,11 +47,19 @@ inline constexpr std::uint64_t staging_slots = 4;
   return (operation_of(step) & 1) << 1 | (step & 1);
 }
 
+/// The continuation of a part behind a step through staging.
+enum class then : std::uint8_t {
+  more,     ///< the next step, whose slot may be written already
+  another,  ///< a step of something else
+  nothing,
+};
+
 /// The protocol, for one rank and one block of threads. `Words` accesses the words:
 ///
 ///     ranks(), rank()
 ///     own(), set_own(step), staged(), set_staged(step)
-///     put_start(peer, step), start_of(peer), put_done(peer, step), done_of(peer)
+///     put_start(peer, step), put_done(peer, step)
+///     all_started(step), all_done(step)    whether all peers have put it; may look for a while
 ///     dropped()
 ///     pause()          while a condition does not hold yet
 ///
@@ -72,10 +80,14 @@ class protocol {
 
   /// One step through staging: `stage(step)` copies input into the step's slot, `combine` reads the
   /// slots of all ranks and writes output, which may be where input was. No peer's input or output
-  /// is accessed. If the operation `goes_on` with the next step, `combine(true)` also stages its
-  /// input, which is not overwritten yet: all have begun this step, so they have read that slot.
+  /// is accessed. If there is `more`, `combine(true)` also stages the input of the next step, which
+  /// is not overwritten yet: all have begun this step, so they have read that slot.
+  ///
+  /// After `begun`, `stage` may instead reduce this rank's slice of the inputs of all ranks into
+  /// the slot, and `combine` read the slices of all. No rank combines before all have staged, so
+  /// nobody still reads what it overwrites.
   template <class Stage, class Combine>
-  [[nodiscard]] constexpr bool staged(std::uint64_t step, bool goes_on, Stage&& stage,
+  [[nodiscard]] constexpr bool staged(std::uint64_t step, then next, Stage&& stage,
                                       Combine&& combine) {
     if (words_.own() > step) return true;  // an earlier worker has made it
     // Once it is staged, the input may be half overwritten.
@@ -84,12 +96,20 @@ class protocol {
       words_.set_staged(step);
     }
     if (!start(step)) return false;
-    const bool stages_next = goes_on && words_.staged() <= step;
+    const bool stages_next = next == then::more && words_.staged() <= step;
     combine(stages_next);
     // A peer that goes on without this operation has seen that it was dropped. So if it is not
-    // dropped now, all slots were those of this step.
+    // dropped now, all slots and inputs were those of this step.
     if (is_dropped(step)) return false;
     if (stages_next) words_.set_staged(step + 1);
+    words_.set_own(next == then::nothing ? step_of(operation_of(step) + 1, 0) : step + 1);
+    return true;
+  }
+
+  /// A step that waits until all have begun it, so that the inputs of all may be read.
+  [[nodiscard]] constexpr bool begun(std::uint64_t step) {
+    if (words_.own() > step) return true;
+    if (!start(step)) return false;
     words_.set_own(step + 1);
     return true;
   }
@@ -114,7 +134,6 @@ class protocol {
     if (words_.own() <= step) {
       if (!start(step)) return false;
       std::forward<Reduce>(reduce)();
-      if (is_dropped(step)) return false;
       words_.set_own(step + 1);
     }
     return direct(step + 1, std::forward<Gather>(gather));
@@ -129,7 +148,7 @@ class protocol {
       for (int peer = 0; peer < words_.ranks(); ++peer)
         words_.put_start(peer, step);
       if (!std::forward<Trusts>(trusts)()) {
-        if (!wait(step, [this](int peer) { return words_.start_of(peer); })) return false;
+        if (!wait(step, [&] { return words_.all_started(step); })) return false;
         std::forward<Pull>(pull)();
       }
     }
@@ -139,15 +158,11 @@ class protocol {
   /// The second half of a step without staging. A step that is not one piece takes two: `start`,
   /// then the pull if `own` says that it was not made, then this.
   [[nodiscard]] constexpr bool finish(std::uint64_t step) {
-    if (words_.own() <= step) {
-      if (is_dropped(step)) return false;
-      words_.set_own(step + 1);
-    } else if (words_.own() > step + 1) {
-      return true;
-    }
+    if (words_.own() > step + 1) return true;
+    words_.set_own(step + 1);
     for (int peer = 0; peer < words_.ranks(); ++peer)
       words_.put_done(peer, step);
-    if (!wait(step, [this](int peer) { return words_.done_of(peer); })) return false;
+    if (!wait(step, [&] { return words_.all_done(step); })) return false;
     return !is_dropped(step);  // else a peer's input may have changed early
   }
 
@@ -155,23 +170,24 @@ class protocol {
   [[nodiscard]] constexpr bool start(std::uint64_t step) {
     for (int peer = 0; peer < words_.ranks(); ++peer)
       words_.put_start(peer, step);
-    return wait(step, [this](int peer) { return words_.start_of(peer); });
+    return wait(step, [&] { return words_.all_started(step); });
   }
 
   /// Call last in each part.
-  constexpr void end(std::uint64_t operation) { words_.set_own(step_of(operation + 1, 0)); }
+  constexpr void end(std::uint64_t operation) {
+    const std::uint64_t next = step_of(operation + 1, 0);
+    if (words_.own() < next) words_.set_own(next);
+  }
 
  private:
   [[nodiscard]] constexpr bool is_dropped(std::uint64_t step) {
     return words_.dropped() >= operation_of(step);
   }
-  template <class Read>
-  [[nodiscard]] constexpr bool wait(std::uint64_t step, Read&& read) {
-    for (int peer = 0; peer < words_.ranks(); ++peer) {
-      while (read(peer) < step) {
-        if (is_dropped(step)) return false;
-        words_.pause();
-      }
+  template <class Are>
+  [[nodiscard]] constexpr bool wait(std::uint64_t step, Are&& are_all_there) {
+    while (!are_all_there()) {
+      if (is_dropped(step)) return false;
+      words_.pause();
     }
     return true;
   }
