@@ -1,5 +1,6 @@
 // A twin's calls of the driver while it records, with a driver of the test's own.
 
+#include "backend/cuda/context/recording/conditions.hpp"
 #include "backend/cuda/context/stream_lane.hpp"
 
 #include <gtest/gtest.h>
@@ -16,6 +17,7 @@ namespace {
 struct {
   std::vector<CUgraphNodeType> nodes;
   CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+  std::size_t graph = 1;  // that is captured into; bodies are numbered from 10
   bool is_capturing = false;
   bool is_invalidated = false;
   bool can_be_updated = true;
@@ -79,14 +81,16 @@ void give_capture(driver& d) {
   d.cuStreamBeginCapture = [](CUstream, CUstreamCaptureMode mode) {
     fake.is_capturing = true;
     fake.mode = mode;
+    fake.graph = 1;
     fake.nodes.clear();
     return CUDA_SUCCESS;
   };
-  d.cuStreamGetCaptureInfo = [](CUstream, CUstreamCaptureStatus* status, cuuint64_t*, CUgraph*,
-                                const CUgraphNode** last, const CUgraphEdgeData**,
+  d.cuStreamGetCaptureInfo = [](CUstream, CUstreamCaptureStatus* status, cuuint64_t*,
+                                CUgraph* graph, const CUgraphNode** last, const CUgraphEdgeData**,
                                 std::size_t* count) {
     static CUgraphNode node;
     node = handle<CUgraphNode>(fake.nodes.size());
+    if (graph != nullptr) *graph = handle<CUgraph>(fake.graph);
     *status = fake.is_invalidated ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
                                   : CU_STREAM_CAPTURE_STATUS_ACTIVE;
     *last = &node;
@@ -95,7 +99,7 @@ void give_capture(driver& d) {
   };
   d.cuStreamEndCapture = [](CUstream, CUgraph* made) {
     fake.is_capturing = false;
-    *made = handle<CUgraph>(1);
+    *made = handle<CUgraph>(fake.graph);
     return fake.is_invalidated ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : CUDA_SUCCESS;
   };
 }
@@ -125,7 +129,10 @@ void give_graphs(driver& d) {
     *free = fake.free;
     return CUDA_SUCCESS;
   };
-  d.cuGraphDestroy = [](CUgraph) { return CUDA_SUCCESS; };
+  d.cuGraphDestroy = [](CUgraph graph) {
+    EXPECT_EQ(graph, handle<CUgraph>(1)) << "bodies belong to their nodes";
+    return CUDA_SUCCESS;
+  };
   d.cuGraphInstantiateWithFlags = [](CUgraphExec* made, CUgraph, unsigned long long) {
     *made = handle<CUgraphExec>(1);
     fake.free -= 4096;
@@ -139,16 +146,64 @@ void give_graphs(driver& d) {
   d.cuGraphLaunch = [](CUgraphExec, CUstream) { return done("launch"); };
 }
 
+void give_conditions(driver& d) {
+  d.cuGraphConditionalHandleCreate = [](CUgraphConditionalHandle* made, CUgraph graph, CUcontext,
+                                        unsigned, unsigned) {
+    EXPECT_EQ(graph, handle<CUgraph>(fake.graph));
+    *made = 77;
+    return CUDA_SUCCESS;
+  };
+  d.cuGraphAddNode = [](CUgraphNode* made, CUgraph graph, const CUgraphNode* before,
+                        const CUgraphEdgeData*, std::size_t count, CUgraphNodeParams* node) {
+    EXPECT_EQ(graph, handle<CUgraph>(fake.graph));
+    EXPECT_EQ(count, 1U);
+    EXPECT_EQ(place_of(*before) + 1, fake.nodes.size());
+    EXPECT_EQ(node->conditional.handle, 77U);
+    static CUgraph bodies[] = {handle<CUgraph>(10), handle<CUgraph>(11)};
+    node->conditional.phGraph_out = bodies;
+    fake.nodes.push_back(CU_GRAPH_NODE_TYPE_CONDITIONAL);
+    *made = handle<CUgraphNode>(fake.nodes.size());
+    return done("add a node of type " + std::to_string(node->conditional.type) + " with " +
+                std::to_string(node->conditional.size));
+  };
+  d.cuStreamBeginCaptureToGraph = [](CUstream, CUgraph graph, const CUgraphNode* behind,
+                                     const CUgraphEdgeData*, std::size_t,
+                                     CUstreamCaptureMode mode) {
+    fake.is_capturing = true;
+    fake.mode = mode;
+    fake.graph = reinterpret_cast<std::size_t>(graph);
+    return done("capture into " + std::to_string(fake.graph) +
+                (behind != nullptr ? " behind " + std::to_string(place_of(*behind)) : ""));
+  };
+}
+
 const driver& recording_driver() {
   static const driver all = [] {
     driver d;
     give_streams(d);
     give_capture(d);
     give_graphs(d);
+    give_conditions(d);
     return d;
   }();
   return all;
 }
+
+}  // namespace
+
+// Kernels are nodes of the fake, too.
+result<void> set_condition(std::uint64_t, const recorded_condition&, std::uint64_t*, bool is_first,
+                           std::byte*, cudaStream_t) {
+  fake.nodes.push_back(CU_GRAPH_NODE_TYPE_KERNEL);
+  (void)done(is_first ? "set" : "set again");
+  return {};
+}
+result<void> store_word(std::uint64_t*, std::uint64_t, cudaStream_t) {
+  fake.nodes.push_back(CU_GRAPH_NODE_TYPE_KERNEL);
+  return {};
+}
+
+namespace {
 
 class StreamRecorder : public testing::Test {
  protected:
@@ -251,6 +306,75 @@ TEST_F(StreamRecorder, KeepsItsRoomsAndWhatItWasToldToRetain) {
   EXPECT_NE(lane_->twin(), nullptr);
   lane_->replace_twin();
   EXPECT_EQ(lane_->twin(), nullptr);
+}
+
+/// The calls, without looks at nodes and allocations.
+std::vector<std::string> captured() {
+  std::vector<std::string> all;
+  for (const std::string& one : fake.calls)
+    if (!one.starts_with("look") && !one.starts_with("allocate")) all.push_back(one);
+  return all;
+}
+
+TEST_F(StreamRecorder, ALoopIsANodeWithABody) {
+  ASSERT_TRUE(twin_.begin_recording());
+  fake.nodes = {CU_GRAPH_NODE_TYPE_KERNEL};
+  ASSERT_TRUE(twin_.check_recording());
+  ASSERT_TRUE(twin_.begin_condition({.type = dtype::i32, .at_most = 7}));
+  EXPECT_FALSE(fake.is_capturing) << "one graph at a time";
+  ASSERT_TRUE(twin_.begin_body(0));
+  EXPECT_EQ(fake.mode, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+  ASSERT_TRUE(twin_.record_store(nullptr, 1));
+  ASSERT_TRUE(twin_.end_body());
+  ASSERT_TRUE(twin_.end_condition());
+  fake.nodes.push_back(CU_GRAPH_NODE_TYPE_KERNEL);
+  ASSERT_TRUE(twin_.check_recording());
+  auto made = twin_.end_recording(nullptr);
+  ASSERT_TRUE(made);
+  EXPECT_EQ(captured(),
+            (std::vector<std::string>{"set", "add a node of type 1 with 1", "capture into 10",
+                                      "set again", "capture into 1 behind 3", "instantiate"}));
+  EXPECT_EQ((*made)->size(), 7U);
+  EXPECT_EQ(fake.memory.size(), 2U) << "for a failure, and to count rounds";
+  // Handles of conditions are a part of their graph: it is not changed into another one.
+  fake.calls.clear();
+  made = record(*std::move(made));
+  ASSERT_TRUE(made);
+  EXPECT_EQ(captured(), (std::vector<std::string>{"wait", "end", "instantiate"}));
+  EXPECT_TRUE(fake.memory.empty());
+}
+
+TEST_F(StreamRecorder, ABranchIsANodeWithTwoBodies) {
+  ASSERT_TRUE(twin_.begin_recording());
+  ASSERT_TRUE(twin_.begin_condition(
+      {.what = recorded_condition::kind::when, .type = dtype::i32, .bodies = 2}));
+  for (const std::uint64_t body : {0U, 1U}) {
+    ASSERT_TRUE(twin_.begin_body(body));
+    ASSERT_TRUE(twin_.end_body());
+  }
+  ASSERT_TRUE(twin_.end_condition());
+  ASSERT_TRUE(twin_.end_recording(nullptr));
+  EXPECT_EQ(captured(),
+            (std::vector<std::string>{"set", "add a node of type 0 with 2", "capture into 10",
+                                      "capture into 11", "capture into 1 behind 2", "instantiate",
+                                      "wait", "end"}));
+}
+
+TEST_F(StreamRecorder, AConditionThatIsNotRecordedToItsEndLeavesNothing) {
+  for (const bool within : {false, true}) {
+    ASSERT_TRUE(twin_.begin_recording());
+    ASSERT_TRUE(twin_.begin_condition({.type = dtype::i32, .at_most = 7}));
+    if (within) {
+      ASSERT_TRUE(twin_.begin_body(0));
+    }
+    auto made = twin_.end_recording(nullptr);
+    ASSERT_FALSE(made);
+    EXPECT_EQ(made.error().code, errc::unsupported);
+    EXPECT_FALSE(twin_.is_recording());
+    EXPECT_FALSE(fake.is_capturing);
+    EXPECT_TRUE(fake.memory.empty());
+  }
+  EXPECT_TRUE(record());
 }
 
 }  // namespace

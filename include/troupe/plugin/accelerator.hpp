@@ -79,6 +79,26 @@ class accelerator_lane : public lane_context {
     return no_recording();
   }
 
+  // Conditions within recorded work, see `accelerator::records_conditions`. Called of a twin that
+  // records: `begin_condition`, then for each body `begin_body`, what it enqueues, and `end_body`,
+  // then `end_condition`. After a failure only `end_recording` is called.
+
+  [[nodiscard]] virtual result<void> begin_condition(const recorded_condition& c) {
+    (void)c;
+    return no_recording();
+  }
+  [[nodiscard]] virtual result<void> begin_body(std::uint64_t number) {
+    (void)number;
+    return no_recording();
+  }
+  [[nodiscard]] virtual result<void> end_body() { return no_recording(); }
+  [[nodiscard]] virtual result<void> end_condition() { return no_recording(); }
+  /// Within a body: stores `value` at `where`, in shared host memory, when the body runs.
+  [[nodiscard]] virtual result<void> record_store(std::uint64_t* where, std::uint64_t value) {
+    (void)where, (void)value;
+    return no_recording();
+  }
+
  private:
   static error no_recording() {
     return {.code = errc::unsupported, .message = "this backend records nothing"};
@@ -122,6 +142,8 @@ class accelerator {
   [[nodiscard]] virtual result<void> share(std::byte* at, std::uint64_t bytes) = 0;
 
   [[nodiscard]] virtual result<std::unique_ptr<accelerator_lane>> make_lane(int number) = 0;
+  /// True if its lanes can record conditions (`accelerator_lane::begin_condition`).
+  [[nodiscard]] virtual bool records_conditions() const noexcept { return false; }
 };
 
 /// The argument of `troupe_backend_accelerator`.

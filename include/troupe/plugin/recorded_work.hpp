@@ -1,6 +1,7 @@
 #pragma once
 
 #include <troupe/request/request.hpp>
+#include <troupe/tensor/dtype.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -19,6 +20,21 @@ class recorded_work {
   [[nodiscard]] virtual bool is_running() = 0;
   /// The operations of the device in it: kernels, copies.
   [[nodiscard]] virtual std::size_t size() const noexcept = 0;
+};
+
+/// A condition that an accelerator looks at by itself, in recorded work: a number in its memory.
+struct recorded_condition {
+  enum class kind : std::uint8_t {
+    repeat,  ///< its body, while the number is not zero
+    when,    ///< the first body if the number is not zero, else the second if there is one
+    choose,  ///< the body with that number; none if there is no such body
+  };
+  kind what = kind::repeat;
+  const std::byte* at = nullptr;
+  dtype type{};
+  std::uint64_t bodies = 1;
+  std::uint64_t at_most = 0;  ///< rounds of `repeat`; if it still holds then, the work fails
+  std::uint64_t number = 0;   ///< the request's, for the failure
 };
 
 /// Whether the executor of a request may be called while its lane records: its calls only enqueue

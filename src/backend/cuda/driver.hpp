@@ -85,6 +85,9 @@ namespace troupe::cuda {
   each(cuGraphLaunch) \
   each(cuGraphExecDestroy) \
   each(cuGraphDestroy) \
+  each(cuGraphAddNode) \
+  each(cuGraphConditionalHandleCreate) \
+  each(cuStreamBeginCaptureToGraph) \
   each(cuEventQuery) \
   each(cuEventSynchronize)
 // clang-format on

@@ -59,7 +59,7 @@ result<void> may_be_in_graph(const operation& op) {
 
 result<std::shared_ptr<bound_graph>> bound_graph::make(graph::definition d,
                                                        const operation_table& operations,
-                                                       bool on_accelerator) {
+                                                       const accelerator* device) {
   std::vector<step> steps(d.nodes.size());
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const node& n = d.nodes[i];
@@ -83,7 +83,7 @@ result<std::shared_ptr<bound_graph>> bound_graph::make(graph::definition d,
     numbers.push_back(*std::move(field));
   }
   return std::shared_ptr<bound_graph>(
-      new bound_graph(std::move(d), std::move(steps), std::move(numbers), on_accelerator,
+      new bound_graph(std::move(d), std::move(steps), std::move(numbers), device,
                       operations.find(request_type_of<memory::copy>().id)));
 }
 
@@ -112,7 +112,7 @@ result<void> bound_graph::run(const graph::run& r, lane_context& lane, std::byte
   if (results_ != nullptr) {
     std::memset(results_, 0, static_cast<std::size_t>(r.results.count()));
   }
-  auto outcome = run_body(0);
+  auto outcome = run_body(0, lane);
   // A lost context is shown by the request that lost it.
   if (outcome || outcome.error().code != errc::device_fault) {
     part.store(0, std::memory_order_relaxed);
@@ -143,7 +143,7 @@ bool bound_graph::may_record(std::uint64_t number) {
 
 std::span<std::byte> bound_graph::reply_of(std::uint64_t number) {
   const node& n = definition_.nodes[number];
-  if (n.reply == node::none) return {};
+  if (n.reply == node::none || n.kind != node_kind::request) return {};
   wire::reply_slot& reply = row(results_, n.reply);
   // A described reply is made by the call, from the request alone.
   const request_type& type = *steps_[number].op->type;
@@ -205,10 +205,13 @@ result<void> bound_graph::bind(std::vector<any_tensor> roots, const std::vector<
   return {};
 }
 
-result<void> bound_graph::run_body(std::uint64_t body) {
-  if (!stepped_ && recordings_.records()) return run_segments(body);
+result<void> bound_graph::run_body(std::uint64_t body, lane_context& lane) {
+  // Bodies of conditions that are recorded have no segments, and are called until then.
+  if (!stepped_ && recordings_.records() && &lane == lane_ &&
+      !recordings_.segments_of(body).empty())
+    return run_segments(body);
   for (const std::uint64_t number : definition_.bodies[body]) {
-    if (auto done = run_node(number); !done) return done;
+    if (auto done = run_node(number, lane); !done) return done;
   }
   return {};
 }
@@ -222,35 +225,35 @@ result<void> bound_graph::run_segments(std::uint64_t body) {
     }
     for (std::size_t k = 0; k < segments[i].count; ++k) {
       const std::uint64_t number = definition_.bodies[body][segments[i].first + k];
-      if (auto done = run_node(number); !done) return done;
+      if (auto done = run_node(number, *lane_); !done) return done;
     }
   }
   return {};
 }
 
-result<void> bound_graph::run_node(std::uint64_t number) {
+result<void> bound_graph::run_node(std::uint64_t number, lane_context& lane) {
   const node& n = definition_.nodes[number];
   switch (n.kind) {
     case node_kind::request:
-      return run_request(number, *lane_);
+      return run_request(number, lane);
     case node_kind::repeat:
-      return repeat(number);
+      return repeat(number, lane);
     case node_kind::when:
     case node_kind::choose:
       break;
   }
-  auto value = condition(number);
+  auto value = condition(number, lane);
   if (!value) return std::move(value).error();
   const bool is_when = n.kind == node_kind::when;
   const std::int64_t which = is_when ? (*value != 0 ? 0 : 1) : *value;
   const bool is_one = which >= 0 && static_cast<std::uint64_t>(which) < n.bodies;
-  return is_one ? run_body(n.first_body + static_cast<std::uint64_t>(which)) : result<void>();
+  return is_one ? run_body(n.first_body + static_cast<std::uint64_t>(which), lane) : result<void>();
 }
 
-result<void> bound_graph::repeat(std::uint64_t number) {
+result<void> bound_graph::repeat(std::uint64_t number, lane_context& lane) {
   const node& n = definition_.nodes[number];
   for (std::uint64_t round = 0;; ++round) {
-    auto value = condition(number);
+    auto value = condition(number, lane);
     if (!value) return std::move(value).error();
     if (*value == 0) return {};
     if (round == n.at_most) {
@@ -259,7 +262,7 @@ result<void> bound_graph::repeat(std::uint64_t number) {
                                                 "rounds",
                                                 n.at_most)});
     }
-    if (auto done = run_body(n.first_body); !done) return done;
+    if (auto done = run_body(n.first_body, lane); !done) return done;
   }
 }
 
@@ -275,6 +278,8 @@ result<void> bound_graph::run_request(std::uint64_t number, lane_context& lane) 
     if (late == nullptr) return error{.code = errc::unsupported, .message = "it may fail late"};
   }
   if (stepped_) part_->store(graph::part_of(number), std::memory_order_relaxed);
+  const bool on_twin = &lane != lane_;
+  if (on_twin) (void)lane.take_provisional();
   result<void> outcome;
   if (op.take_turn != nullptr) op.take_turn(op.executor);
   try {
@@ -295,15 +300,30 @@ result<void> bound_graph::run_request(std::uint64_t number, lane_context& lane) 
   if (outcome && stepped_ && on_accelerator_) outcome = queue().finish();
   reply.ticket = graph::part_of(number);
   if (!outcome) return at(number, std::move(outcome).error());
+  if (on_twin) recordings_.note_called(number, lane.take_provisional());
   return {};
 }
 
-result<std::int64_t> bound_graph::condition(std::uint64_t number) {
+recorded_condition bound_graph::condition_of(std::uint64_t number) {
+  using enum recorded_condition::kind;
+  const node& n = definition_.nodes[number];
+  const any_tensor& c = roots_[definition_.uses[n.first_use]];
+  return {.what = n.kind == node_kind::repeat ? repeat
+                  : n.kind == node_kind::when ? when
+                                              : choose,
+          .at = c.address(),
+          .type = c.type(),
+          .bodies = n.bodies,
+          .at_most = n.at_most,
+          .number = number};
+}
+
+result<std::int64_t> bound_graph::condition(std::uint64_t number, lane_context& lane) {
   const node& n = definition_.nodes[number];
   const any_tensor& c = roots_[definition_.uses[n.first_use]];
   const std::byte* from = c.address();
   if (on_accelerator_) {
-    auto there = copied(c, n.reply);
+    auto there = copied(c, n.reply, lane);
     if (!there) return at(number, std::move(there).error());
     from = *there;
   }
@@ -323,8 +343,8 @@ result<std::int64_t> bound_graph::condition(std::uint64_t number) {
 }
 
 // The accelerator copies it to its row, once it has run all before it.
-result<const std::byte*> bound_graph::copied(const any_tensor& condition,
-                                             std::uint64_t row_number) {
+result<const std::byte*> bound_graph::copied(const any_tensor& condition, std::uint64_t row_number,
+                                             lane_context& lane) {
   if (row_number == node::none) {
     return error{.code = errc::protocol_violation, .message = "the condition has no row"};
   }
@@ -336,8 +356,8 @@ result<const std::byte*> bound_graph::copied(const any_tensor& condition,
       .from = condition,
       .to = any_tensor::unowned(to, condition.type(), shape(condition.extents()), {},
                                 memory_space::host)};
-  auto done = copy_->run(copy_->executor, &request, *lane_, nullptr);
-  if (done) done = queue().finish();
+  auto done = copy_->run(copy_->executor, &request, lane, nullptr);
+  if (done) done = static_cast<accelerator_lane&>(lane).finish();
   if (!done) return std::move(done).error();
   return to;
 }

@@ -21,11 +21,12 @@ namespace troupe::worker {
 /// request after the other. On an accelerator that records, it launches what has been recorded.
 class bound_graph final : graph_requests {
  public:
+  /// `device`: null if executors return when their work is done.
   /// \errors `library_missing` for an operation that this worker has not; `unsupported` for one
   /// that cannot be in a graph
   [[nodiscard]] static result<std::shared_ptr<bound_graph>> make(graph::definition d,
                                                                  const operation_table& operations,
-                                                                 bool on_accelerator);
+                                                                 const accelerator* device);
 
   /// True if it is no longer than its operands make it: it has no loops, and no other operations
   /// than `effort::by_size`.
@@ -50,17 +51,18 @@ class bound_graph final : graph_requests {
   };
 
   bound_graph(graph::definition d, std::vector<step> steps, std::vector<field_view> numbers,
-              bool on_accelerator, const operation* copy) noexcept
+              const accelerator* device, const operation* copy) noexcept
       : definition_(std::move(d)),
         steps_(std::move(steps)),
         numbers_(std::move(numbers)),
-        on_accelerator_(on_accelerator),
+        on_accelerator_(device != nullptr),
         copy_(copy),
-        recordings_(definition_, operations()) {}
+        recordings_(definition_, operations(), device != nullptr && device->records_conditions()) {}
 
-  [[nodiscard]] result<void> run_request(std::uint64_t number, accelerator_lane& on) override {
-    return run_request(number, static_cast<lane_context&>(on));
+  [[nodiscard]] result<void> call(std::uint64_t number, accelerator_lane& on) override {
+    return run_node(number, on);
   }
+  [[nodiscard]] recorded_condition condition_of(std::uint64_t number) override;
   [[nodiscard]] bool may_record(std::uint64_t number) override;
   [[nodiscard]] std::byte* failure_place() noexcept override { return reply_; }
   [[nodiscard]] std::span<std::byte> reply_of(std::uint64_t number) override;
@@ -68,13 +70,14 @@ class bound_graph final : graph_requests {
   [[nodiscard]] std::vector<const operation*> operations() const;
   [[nodiscard]] result<void> check(const graph::run& r) const;
   [[nodiscard]] result<void> bind(std::vector<any_tensor> roots, const std::vector<scalar>& values);
-  [[nodiscard]] result<void> run_body(std::uint64_t body);
+  [[nodiscard]] result<void> run_body(std::uint64_t body, lane_context& lane);
   [[nodiscard]] result<void> run_segments(std::uint64_t body);
-  [[nodiscard]] result<void> run_node(std::uint64_t number);
+  [[nodiscard]] result<void> run_node(std::uint64_t number, lane_context& lane);
   [[nodiscard]] result<void> run_request(std::uint64_t number, lane_context& lane);
-  [[nodiscard]] result<void> repeat(std::uint64_t number);
-  [[nodiscard]] result<std::int64_t> condition(std::uint64_t number);
-  [[nodiscard]] result<const std::byte*> copied(const any_tensor& condition, std::uint64_t row);
+  [[nodiscard]] result<void> repeat(std::uint64_t number, lane_context& lane);
+  [[nodiscard]] result<std::int64_t> condition(std::uint64_t number, lane_context& lane);
+  [[nodiscard]] result<const std::byte*> copied(const any_tensor& condition, std::uint64_t row,
+                                                lane_context& lane);
   [[nodiscard]] accelerator_lane& queue() const noexcept {
     return static_cast<accelerator_lane&>(*lane_);
   }

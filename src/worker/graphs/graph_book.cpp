@@ -16,7 +16,7 @@ void graph_book::add_to(operation_table& operations) noexcept {
                           *static_cast<const graph::run*>(request), lane, reply);
                     },
                 .executor = this,
-                .fails_late = on_accelerator_};
+                .fails_late = device_ != nullptr};
   operations.insert(one);
   one.type = &request_type_of<graph::run_conditional>();
   one.effort = effort::blocks_host;
@@ -72,7 +72,7 @@ result<std::shared_ptr<bound_graph>> graph_book::find(const graph::run& r, int l
   }
   auto decoded = graph::decode(bytes);
   if (!decoded) return std::move(decoded).error();
-  auto made = bound_graph::make(*std::move(decoded), operations_, on_accelerator_);
+  auto made = bound_graph::make(*std::move(decoded), operations_, device_);
   if (!made) return std::move(made).error();
   std::shared_ptr<bound_graph> dropped;  // it may wait for its recordings, without the lock
   const std::lock_guard lock(mutex_);

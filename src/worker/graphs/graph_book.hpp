@@ -5,6 +5,7 @@
 
 #include <troupe/graph/info.hpp>
 #include <troupe/graph/run.hpp>
+#include <troupe/plugin/accelerator.hpp>
 #include <troupe/plugin/executor.hpp>
 
 #include <atomic>
@@ -24,9 +25,9 @@ namespace troupe::worker {
 /// changed by others only while it is not running.
 class graph_book {
  public:
-  /// `on_accelerator`: executors return before their work is done.
-  graph_book(const operation_table& operations, bool on_accelerator) noexcept
-      : operations_(operations), on_accelerator_(on_accelerator) {}
+  /// `device`: null if executors return when their work is done. Both outlive this.
+  graph_book(const operation_table& operations, const accelerator* device) noexcept
+      : operations_(operations), device_(device) {}
 
   /// Adds the operations of `graph::run`, `graph::run_conditional` and `graph::info`.
   void add_to(operation_table& operations) noexcept;
@@ -57,7 +58,7 @@ class graph_book {
   static constexpr std::size_t most_graphs = 256;
 
   const operation_table& operations_;
-  const bool on_accelerator_;
+  const accelerator* const device_;
   wire::lane_mark* lanes_ = nullptr;
   std::atomic<std::uint64_t> unmapped_{0};
   std::mutex mutex_;

@@ -1,6 +1,7 @@
 #include "worker/graphs/graph_recordings.hpp"
 
-#include <troupe/plugin/measured_recording.hpp>
+#include "wire/layout.hpp"
+#include "worker/graphs/requests_within.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -10,23 +11,14 @@
 namespace troupe::worker {
 namespace {
 
-// A launch costs about as much as two short requests.
-constexpr std::size_t least_requests = 2;
 constexpr std::size_t most_variants = 8;
 // A graph that needs another variant more often than this is not worth recording.
 constexpr std::uint64_t most_misses = 64;
 constexpr std::uint64_t window_runs = 256;
-// Runs that a segment waits for requests that are called in a way that may change.
-constexpr int most_provisional = 32;
+// Runs that a segment waits for requests that are called in a way that may change, or not at all.
+constexpr int most_unsettled = 32;
 constexpr int most_failures = 3;
-
-std::string why_never(const operation* op) {
-  if (op == nullptr) return "the worker waits for the value of a condition";
-  if (op->effort == effort::blocks_host) return "its call waits for the device";
-  if (op->take_turn != nullptr) return "it takes turns with other operations";
-  if (op->may_record == nullptr) return "it is not on its library's list";
-  return {};
-}
+constexpr std::size_t ticket_at = offsetof(wire::reply_slot, ticket);
 
 bool is_lost(const error& why) noexcept { return why.code == errc::device_fault; }
 
@@ -52,41 +44,6 @@ bool graph_recordings::are_same(std::span<const any_tensor> a,
 bool graph_recordings::variant::is_running() const {
   return std::ranges::any_of(recordings,
                              [](const recording& r) { return r.work && r.work->is_running(); });
-}
-
-graph_recordings::graph_recordings(const graph::definition& d,
-                                   std::span<const operation* const> operations)
-    : definition_(d), used_(d.uses), bodies_(d.bodies.size()) {
-  std::ranges::sort(used_);
-  used_.erase(std::ranges::unique(used_).begin(), used_.end());
-  why_not_.reserve(operations.size());
-  for (const operation* const op : operations)
-    why_not_.push_back(why_never(op));
-  split();
-}
-
-// Requests whose recording has failed are called from now on, so segments are others.
-void graph_recordings::split() {
-  must_split_ = false;
-  segments_ = 0;
-  std::size_t all = 0;
-  for (std::size_t b = 0; b < bodies_.size(); ++b) {
-    bodies_[b].clear();
-    const std::vector<std::uint64_t>& nodes = definition_.bodies[b];
-    for (std::size_t i = 0; i < nodes.size();) {
-      segment s{.first = i, .is_recorded = why_not_[nodes[i]].empty()};
-      while (i < nodes.size() && why_not_[nodes[i]] == why_not_[nodes[s.first]])
-        ++i;
-      s.count = i - s.first;
-      s.is_recorded = s.is_recorded && s.count >= least_requests;
-      if (s.is_recorded) s.number = segments_++;
-      bodies_[b].push_back(s);
-      ++all;
-    }
-  }
-  is_whole_ = all == 1 && segments_ == 1;
-  forget();
-  if (segments_ == 0 && gave_up_.empty()) gave_up_ = "no two requests in a row can be recorded";
 }
 
 void graph_recordings::forget() {
@@ -166,7 +123,7 @@ namespace {
 result<void> call(std::span<const std::uint64_t> nodes, graph_requests& requests,
                   accelerator_lane& on) {
   for (const std::uint64_t n : nodes)
-    if (auto done = requests.run_request(n, on); !done) return done;
+    if (auto done = requests.call(n, on); !done) return done;
   return {};
 }
 
@@ -187,13 +144,14 @@ result<void> graph_recordings::run(std::uint64_t body, std::size_t segment_in_bo
     for (auto& segments : bodies_)
       for (segment& one : segments)
         one.is_warm = false;
+    is_warm_.assign(is_warm_.size(), false);
   }
   if (!s.is_warm) return warm_up(nodes, s, requests, lane, *twin);
-  for (const std::uint64_t n : nodes) {
-    if (requests.may_record(n)) continue;
+  for_each_request(nodes, [&](std::uint64_t n, bool) {
+    if (requests.may_record(n)) return;
     why_not_[n] = "its library cannot record it with these fields";
     must_split_ = true;
-  }
+  });
   if (must_split_) return call(nodes, requests, lane);
   return record(nodes, mine, requests, lane, *twin);
 }
@@ -203,23 +161,32 @@ result<void> graph_recordings::warm_up(std::span<const std::uint64_t> nodes, seg
                                        graph_requests& requests, accelerator_lane& lane,
                                        accelerator_lane& twin) {
   if (auto waits = twin.wait_for(lane); !waits) return waits;
-  result<void> outcome;
-  bool changes = false;
-  for (const std::uint64_t n : nodes) {
-    (void)twin.take_provisional();
-    outcome = requests.run_request(n, twin);
-    if (!outcome) break;
-    if (!twin.take_provisional()) continue;
-    changes = true;
-    if (s.provisional < most_provisional) continue;
-    why_not_[n] = "its library still calls it in a way that may change";
-    must_split_ = true;
-  }
-  if (changes) ++s.provisional;
-  s.is_warm = outcome && !changes;
+  provisional_.clear();
+  auto outcome = call(nodes, requests, twin);
+  if (outcome) settle(nodes, s);
   auto waits = lane.wait_for(twin);
   if (!outcome) return outcome;
   return waits;
+}
+
+void graph_recordings::note_called(std::uint64_t number, bool is_provisional) {
+  is_warm_[number] = true;
+  if (is_provisional) provisional_.push_back(number);
+}
+
+// Whether its next run can be recorded.
+void graph_recordings::settle(std::span<const std::uint64_t> nodes, segment& s) {
+  std::vector<std::uint64_t> cold;
+  for_each_request(nodes, [&](std::uint64_t n, bool) {
+    if (!is_warm_[n]) cold.push_back(n);
+  });
+  s.is_warm = provisional_.empty() && cold.empty();
+  if (s.is_warm || ++s.unsettled <= most_unsettled) return;
+  for (const std::uint64_t n : provisional_)
+    why_not_[n] = "its library still calls it in a way that may change";
+  for (const std::uint64_t n : cold)
+    why_not_[n] = "it has not run yet";
+  must_split_ = true;
 }
 
 result<void> graph_recordings::record(std::span<const std::uint64_t> nodes, recording& into,
@@ -229,11 +196,7 @@ result<void> graph_recordings::record(std::span<const std::uint64_t> nodes, reco
   const bool began = outcome.has_value();
   for (const std::uint64_t n : nodes) {
     if (!outcome) break;
-    outcome = requests.run_request(n, twin);
-    if (outcome) outcome = twin.check_recording();
-    if (outcome) continue;
-    why_not_[n] = "recording it failed: " + outcome.error().message;
-    must_split_ = true;
+    outcome = record(n, requests, twin);
   }
   std::unique_ptr<recorded_work> made;
   if (began) {
@@ -242,6 +205,9 @@ result<void> graph_recordings::record(std::span<const std::uint64_t> nodes, reco
       made = *std::move(ended);
     } else if (outcome || is_lost(ended.error())) {
       outcome = std::move(ended).error();
+      // The driver says only now what it does not take in a body.
+      for (const std::uint64_t n : nodes)
+        if (definition_.nodes[n].bodies != 0) leave_out(n, outcome.error());
     }
   }
   if (!outcome) {
@@ -254,11 +220,51 @@ result<void> graph_recordings::record(std::span<const std::uint64_t> nodes, reco
   ++recorded_;
   into.work = std::move(made);
   into.replies.clear();
-  for (const std::uint64_t n : nodes) {
+  for_each_request(nodes, [&](std::uint64_t n, bool in_a_body) {
     const auto reply = requests.reply_of(n);
-    if (!reply.empty()) into.replies.push_back({.node = n, .bytes = {reply.begin(), reply.end()}});
-  }
+    if (reply.empty()) return;
+    kept_reply kept{.node = n, .bytes = {reply.begin(), reply.end()}};
+    // The body says that it has run.
+    if (in_a_body) std::memset(kept.bytes.data() + ticket_at, 0, sizeof(std::uint64_t));
+    into.replies.push_back(std::move(kept));
+  });
   return launch(into, requests, lane);
+}
+
+void graph_recordings::leave_out(std::uint64_t number, const error& why) {
+  why_not_[number] = "recording it failed: " + why.message;
+  must_split_ = true;
+}
+
+result<void> graph_recordings::record(std::uint64_t number, graph_requests& requests,
+                                      accelerator_lane& twin) {
+  if (definition_.nodes[number].kind != graph::node_kind::request)
+    return record_condition(number, requests, twin);
+  auto outcome = requests.call(number, twin);
+  if (outcome) outcome = twin.check_recording();
+  if (!outcome) leave_out(number, outcome.error());
+  return outcome;
+}
+
+result<void> graph_recordings::record_condition(std::uint64_t number, graph_requests& requests,
+                                                accelerator_lane& twin) {
+  const graph::node& n = definition_.nodes[number];
+  auto outcome = twin.begin_condition(requests.condition_of(number));
+  for (std::uint64_t b = 0; outcome && b < n.bodies; ++b) {
+    outcome = twin.begin_body(b);
+    for (const std::uint64_t member : definition_.bodies[n.first_body + b]) {
+      if (!outcome) break;
+      if (auto recorded = record(member, requests, twin); !recorded) return recorded;
+      const auto reply = requests.reply_of(member);
+      if (reply.empty()) continue;
+      outcome = twin.record_store(reinterpret_cast<std::uint64_t*>(reply.data() + ticket_at),
+                                  graph::part_of(member));
+    }
+    if (outcome) outcome = twin.end_body();
+  }
+  if (outcome) outcome = twin.end_condition();
+  if (!outcome) leave_out(number, outcome.error());
+  return outcome;
 }
 
 // The device overwrites what executors have left in the replies.
@@ -268,39 +274,6 @@ result<void> graph_recordings::launch(const recording& what, graph_requests& req
     std::memcpy(requests.reply_of(r.node).data(), r.bytes.data(), r.bytes.size());
   ++launches_;
   return lane.launch(*what.work, requests.failure_place());
-}
-
-graph::graph_info graph_recordings::info() const {
-  graph::graph_info all{.runs = static_cast<std::int64_t>(runs_),
-                        .recordings = static_cast<std::int64_t>(recorded_),
-                        .launches = static_cast<std::int64_t>(launches_),
-                        .variants = static_cast<std::int64_t>(variants_.size()),
-                        .why = gave_up_};
-  const auto count = [&](const recorded_work& work) {
-    const auto* const measured = dynamic_cast<const measured_recording*>(&work);
-    if (measured != nullptr) all.bytes += static_cast<std::int64_t>(measured->bytes());
-  };
-  for (const auto& v : variants_) {
-    for (const recording& r : v->recordings) {
-      if (r.old) count(*r.old);
-      if (!r.work) continue;
-      count(*r.work);
-      all.operations += static_cast<std::int64_t>(r.work->size());
-    }
-  }
-  for (std::size_t b = 0; b < bodies_.size(); ++b) {
-    for (const segment& s : bodies_[b]) {
-      const auto nodes = nodes_of(b, s);
-      graph::segment one{.first = static_cast<std::int64_t>(nodes.front()),
-                         .requests = static_cast<std::int64_t>(nodes.size()),
-                         .is_recorded = s.is_recorded};
-      if (!s.is_recorded) {
-        one.why = why_not_[nodes.front()].empty() ? "it is alone" : why_not_[nodes.front()];
-      }
-      all.segments.push_back(std::move(one));
-    }
-  }
-  return all;
 }
 
 }  // namespace troupe::worker

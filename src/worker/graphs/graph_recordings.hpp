@@ -21,8 +21,11 @@ namespace troupe::worker {
 /// The requests of a graph, as its recordings call them.
 class graph_requests {
  public:
-  /// Calls the executor of a request on a queue. \errors its own, with the request's number
-  [[nodiscard]] virtual result<void> run_request(std::uint64_t number, accelerator_lane& on) = 0;
+  /// Calls the executor of a request on a queue; for a condition, waits for its value and calls
+  /// those of the bodies that run. For each, `graph_recordings::note_called` is called if the queue
+  /// is a twin. \errors its own, with the request's number
+  [[nodiscard]] virtual result<void> call(std::uint64_t number, accelerator_lane& on) = 0;
+  [[nodiscard]] virtual recorded_condition condition_of(std::uint64_t number) = 0;
   [[nodiscard]] virtual bool may_record(std::uint64_t number) = 0;
   /// The place for failures that the device finds.
   [[nodiscard]] virtual std::byte* failure_place() noexcept = 0;
@@ -36,7 +39,11 @@ class graph_requests {
 /// Records a graph on one lane of an accelerator. Requests that follow each other in one body are a
 /// segment: all can be recorded, or none. A segment is called on the lane's twin at its first run,
 /// which prepares all that its executors keep there; its second run records it, and from then on it
-/// is launched. Segments that cannot be recorded, and conditions, are left to the caller.
+/// is launched. Segments that cannot be recorded are left to the caller.
+///
+/// A condition can be recorded if the device looks at conditions by itself and all requests of its
+/// bodies can be. It waits until all of these have run on the twin: branches run when they are
+/// taken. A condition that cannot be recorded is left to the caller, and its bodies have segments.
 ///
 /// A recording holds addresses and values, so each set of them is a variant with recordings of its
 /// own. The address of the results is one of them: a graph that is sent again has the same.
@@ -55,11 +62,12 @@ class graph_recordings {
     std::size_t number = 0;
     bool is_recorded = false;
     bool is_warm = false;  ///< it has run on this twin, as it will be recorded
-    int provisional = 0;   ///< runs in which a request was called in a way that may change
+    int unsettled = 0;     ///< runs on the twin after which it could not be recorded yet
   };
 
   /// `operations`: by node; null for a condition. Both outlive this.
-  graph_recordings(const graph::definition& d, std::span<const operation* const> operations);
+  graph_recordings(const graph::definition& d, std::span<const operation* const> operations,
+                   bool records_conditions);
   graph_recordings(const graph_recordings&) = delete;
   graph_recordings& operator=(const graph_recordings&) = delete;
   ~graph_recordings() = default;
@@ -70,6 +78,8 @@ class graph_recordings {
                            const std::byte* results);
   /// The same for a run without recordings.
   void note_called() noexcept { ++runs_; }
+  /// A request was called on the twin; `is_provisional`: in a way that may change.
+  void note_called(std::uint64_t number, bool is_provisional);
   /// False if all requests of the run must be called: the recordings of that many variants still
   /// run, or recording was given up.
   [[nodiscard]] bool records() const noexcept { return current_ != nullptr; }
@@ -108,7 +118,11 @@ class graph_recordings {
 
   [[nodiscard]] bool is_of(const variant& v, std::span<const any_tensor> roots,
                            std::span<const scalar> values, const std::byte* results) const noexcept;
+  [[nodiscard]] std::string why_called(std::uint64_t number) const;
+  template <class F>
+  void for_each_request(std::span<const std::uint64_t> nodes, F f, bool in_a_body = false) const;
   void split();
+  void split(std::uint64_t body);
   void give_up(std::string why);
   [[nodiscard]] variant* find(std::span<const any_tensor> roots, std::span<const scalar> values,
                               const std::byte* results);
@@ -120,17 +134,26 @@ class graph_recordings {
   [[nodiscard]] result<void> warm_up(std::span<const std::uint64_t> nodes, segment& s,
                                      graph_requests& requests, accelerator_lane& lane,
                                      accelerator_lane& twin);
+  void settle(std::span<const std::uint64_t> nodes, segment& s);
   [[nodiscard]] result<void> record(std::span<const std::uint64_t> nodes, recording& into,
                                     graph_requests& requests, accelerator_lane& lane,
                                     accelerator_lane& twin);
+  [[nodiscard]] result<void> record(std::uint64_t number, graph_requests& requests,
+                                    accelerator_lane& twin);
+  [[nodiscard]] result<void> record_condition(std::uint64_t number, graph_requests& requests,
+                                              accelerator_lane& twin);
+  void leave_out(std::uint64_t number, const error& why);
 
   const graph::definition& definition_;
-  std::vector<std::uint64_t> used_;   // roots
-  std::vector<std::string> why_not_;  // by node: why it is never recorded; empty if it may be
+  std::vector<std::uint64_t> used_;         // roots
+  std::vector<std::string> why_not_;        // by node: why it is never recorded; empty if it may be
+  std::vector<bool> is_warm_;               // by node: it has run on this twin
+  std::vector<std::uint64_t> provisional_;  // called so in the present run of a segment
   std::vector<std::vector<segment>> bodies_;
-  std::size_t segments_ = 0;  // recorded ones
-  bool is_whole_ = false;     // all of the graph is in one recorded segment
-  bool must_split_ = false;   // `why_not_` has changed
+  std::size_t segments_ = 0;      // recorded ones
+  std::size_t all_segments_ = 0;  // of bodies that are not recorded with their condition
+  bool is_whole_ = false;         // all of the graph is in one recorded segment
+  bool must_split_ = false;       // `why_not_` has changed
   std::string gave_up_;
   int failures_ = 0;  // whole recordings that failed
   std::vector<std::unique_ptr<variant>> variants_;

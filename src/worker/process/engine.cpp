@@ -38,7 +38,7 @@ result<std::unique_ptr<engine>> engine::bring_up(const config& c) {
   if (!brought) return std::move(brought).error();
   made->library_warm_ups_.insert(made->library_warm_ups_.end(), brought->begin(), brought->end());
   made->operations_ = choose_operations(all, c.libraries, c.fault_injection);
-  made->graphs_ = std::make_unique<graph_book>(made->operations_, made->accelerator_ != nullptr);
+  made->graphs_ = std::make_unique<graph_book>(made->operations_, made->accelerator_.get());
   made->graphs_->add_to(made->operations_);
   return made;
 }

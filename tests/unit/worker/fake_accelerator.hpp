@@ -10,7 +10,6 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <random>
 #include <thread>
 #include <vector>
 
@@ -56,6 +55,11 @@ class fake_lane final : public accelerator_lane {
       std::unique_ptr<recorded_work> like) override;
   [[nodiscard]] std::byte* place_for_failure() override;
   [[nodiscard]] result<void> launch(recorded_work& work, std::byte* reply) override;
+  [[nodiscard]] result<void> begin_condition(const recorded_condition& c) override;
+  [[nodiscard]] result<void> begin_body(std::uint64_t number) override;
+  [[nodiscard]] result<void> end_body() override;
+  [[nodiscard]] result<void> end_condition() override;
+  [[nodiscard]] result<void> record_store(std::uint64_t* where, std::uint64_t value) override;
   [[nodiscard]] result<void> finish() override {
     while (done_->load(std::memory_order_acquire) < enqueued_ && !ended())
       std::this_thread::yield();
@@ -122,6 +126,8 @@ class fake_accelerator final : public accelerator {
     return std::unique_ptr<accelerator_lane>(std::make_unique<fake_lane>(*this, number));
   }
 
+  [[nodiscard]] bool records_conditions() const noexcept override { return looks_itself.load(); }
+
   /// As after a fault of a kernel: every lane is lost, whichever it was.
   void lose() noexcept { lost.store(true); }
   [[nodiscard]] result<void> outcome(std::atomic<bool>& fails, const char* call) const {
@@ -136,6 +142,7 @@ class fake_accelerator final : public accelerator {
   std::atomic<bool> fails_to_mark{false};
   std::atomic<bool> fails_the_check{false};
   std::atomic<bool> records{true}, fails_to_end_recording{false};
+  std::atomic<bool> looks_itself{true};  ///< at conditions, in recordings
 
   std::shared_ptr<kept_blobs> blobs;  ///< for lanes; set before there are any
 
@@ -147,7 +154,7 @@ class fake_accelerator final : public accelerator {
   std::atomic<int> twins{0};
   std::atomic<int> recordings{0};
   std::atomic<int> changed_recordings{0};  ///< made of another one
-  std::atomic<int> launches{0};
+  std::atomic<int> launches{0}, recorded_conditions{0};
   std::atomic<int> asked_while_recording{0};  ///< for the state of a queue that records
 
  private:
@@ -226,25 +233,7 @@ inline result<void> fake_lane::check() {
   return device_.outcome(device_.fails_the_check, "check");
 }
 
-inline void fake_lane::run() {
-  std::minstd_rand random(device_.seed() * 64 + static_cast<unsigned>(number_) + 1);
-  for (;;) {
-    std::function<void()> work;
-    {
-      std::unique_lock lock(mutex_);
-      more_.wait(lock, [&] { return ending_.load() || !queue_.empty(); });
-      if (ending_.load()) return;
-      work = std::move(queue_.front());
-      queue_.pop_front();
-    }
-    // Lanes overtake each other differently with each seed.
-    for (auto pauses = random() % 4; pauses > 0; --pauses)
-      std::this_thread::yield();
-    if (!device_.lost.load()) work();
-    done_->fetch_add(1, std::memory_order_release);
-  }
-}
-
 }  // namespace troupe::testing_worker
 
+#include "recording/fake_lane_thread.hpp"
 #include "recording/fake_recording.hpp"

@@ -37,6 +37,7 @@ class device_accelerator final : public accelerator {
   [[nodiscard]] result<void> unmap_peer(std::byte* at, std::uint64_t bytes) override;
   [[nodiscard]] result<void> share(std::byte* at, std::uint64_t bytes) override;
   [[nodiscard]] result<std::unique_ptr<accelerator_lane>> make_lane(int number) override;
+  [[nodiscard]] bool records_conditions() const noexcept override { return true; }
 
  private:
   device_accelerator(const driver& d, CUdevice device, CUcontext context) noexcept

@@ -52,6 +52,17 @@ class stream_lane final : public lane {
   }
   [[nodiscard]] std::byte* place_for_failure() override { return recorder_->place_for_failure(); }
   [[nodiscard]] result<void> launch(recorded_work& work, std::byte* reply) override;
+  [[nodiscard]] result<void> begin_condition(const recorded_condition& c) override {
+    return recorder_->begin_condition(c);
+  }
+  [[nodiscard]] result<void> begin_body(std::uint64_t number) override {
+    return recorder_->begin_body(number);
+  }
+  [[nodiscard]] result<void> end_body() override { return recorder_->end_body(); }
+  [[nodiscard]] result<void> end_condition() override { return recorder_->end_condition(); }
+  [[nodiscard]] result<void> record_store(std::uint64_t* where, std::uint64_t value) override {
+    return recorder_->record_store(where, value);
+  }
 
   [[nodiscard]] native_stream stream() const noexcept override { return native_stream(stream_); }
   [[nodiscard]] std::shared_ptr<void>& attachment(const void* key) override {

@@ -2,6 +2,7 @@
 
 #include "unit/worker/fake_accelerator.hpp"
 
+#include <troupe/memory/copy.hpp>
 #include <troupe/plugin/executor.hpp>
 
 #include <atomic>
@@ -122,6 +123,15 @@ inline result<void> run_told(void*, const void* request, lane_context& where, st
   static_cast<fake_lane&>(where).enqueue(
       [x = static_cast<const told*>(request)->x.template data<std::int64_t>()] { *x += 1; });
   *reinterpret_cast<told_reply*>(reply) = {.number = 7, .by = "told"};
+  return {};
+}
+
+/// A copy of one number, such as the worker makes to look at a condition.
+inline result<void> copy_number(void*, const void* request, lane_context& where, std::byte*) {
+  const auto& r = *static_cast<const memory::copy*>(request);
+  static_cast<fake_lane&>(where).enqueue([from = r.from.address(), to = r.to.address()] {
+    std::memcpy(to, from, sizeof(std::int64_t));
+  });
   return {};
 }
 

@@ -25,6 +25,8 @@ executable_graph::~executable_graph() {
   if (graph_ != nullptr) (void)driver_.cuGraphExecDestroy(graph_);
   if (launched_ != nullptr) (void)driver_.cuEventDestroy(launched_);
   if (failure_ != 0) (void)driver_.cuMemFree(failure_);
+  for (const CUdeviceptr one : rounds_)
+    (void)driver_.cuMemFree(one);
 }
 
 bool executable_graph::is_running() {
@@ -38,12 +40,10 @@ result<void> executable_graph::launch(CUstream on, std::byte* reply) {
 }
 
 result<void> stream_recorder::begin() {
-  seen_.clear();
-  kept_.clear();
-  forget_failure();
+  forget();
   TRY(cuda::check(driver_.cuStreamBeginCapture(stream_, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
                   "cuStreamBeginCapture"));
-  is_recording_ = true;
+  is_recording_ = is_capturing_ = true;
   return {};
 }
 
@@ -66,9 +66,23 @@ std::byte* stream_recorder::place_for_failure() {
   return reinterpret_cast<std::byte*>(failure_) + offsetof(wire::reply_slot, bytes);
 }
 
-void stream_recorder::forget_failure() noexcept {
-  if (failure_ != 0) (void)driver_.cuMemFree(failure_);
-  failure_ = 0;
+void stream_recorder::forget() noexcept {
+  seen_.clear();
+  kept_.clear();
+  open_.clear();
+  whole_ = nullptr;
+  if (failure_ != 0) (void)driver_.cuMemFree(std::exchange(failure_, 0));
+  for (const CUdeviceptr one : std::exchange(rounds_, {}))
+    (void)driver_.cuMemFree(one);
+}
+
+result<CUgraph> stream_recorder::end_capture() {
+  is_capturing_ = false;
+  CUgraph graph = nullptr;
+  auto ended = cuda::check(driver_.cuStreamEndCapture(stream_, &graph), "cuStreamEndCapture");
+  if (ended) return graph;
+  whole_ = nullptr;  // the driver does not say whether it still exists
+  return std::move(ended).error();
 }
 
 // Only the nodes that have come since the last call: all others lie before those.
@@ -146,25 +160,35 @@ result<void> stream_recorder::check_copy(CUgraphNode node) const {
 
 result<std::unique_ptr<recorded_work>> stream_recorder::end(std::unique_ptr<recorded_work> like) {
   is_recording_ = false;
-  auto kept = std::exchange(kept_, {});
   struct owned {
     ~owned() {
       if (graph != nullptr) (void)d.cuGraphDestroy(graph);
     }
     const driver& d;
-    CUgraph graph = nullptr;
-  } captured{.d = driver_};
-  TRY(cuda::check(driver_.cuStreamEndCapture(stream_, &captured.graph), "cuStreamEndCapture"));
+    CUgraph graph;
+  } all{.d = driver_, .graph = nullptr};
+  if (!open_.empty()) {
+    // A body belongs to its node, and the graph around it was captured before.
+    all.graph = whole_;
+    if (is_capturing_) (void)end_capture();
+    forget();
+    return not_recordable("has a condition that was not recorded to its end");
+  }
+  all.graph = TRY(end_capture());
   std::unique_ptr<executable_graph> made(static_cast<executable_graph*>(like.release()));
+  // An update would leave the handles of conditions as they were.
+  if (made && (whole_ != nullptr || made->has_conditions_)) made.reset();
   CUgraphExecUpdateResultInfo differs{};
-  if (!made || driver_.cuGraphExecUpdate(made->graph_, captured.graph, &differs) != CUDA_SUCCESS) {
+  if (!made || driver_.cuGraphExecUpdate(made->graph_, all.graph, &differs) != CUDA_SUCCESS) {
     made.reset();  // first, so that both need not fit
-    made = TRY(instantiate(captured.graph));
+    made = TRY(instantiate(all.graph));
   }
   made->nodes_ = seen_.size();
-  made->kept_ = std::move(kept);
+  made->kept_ = std::exchange(kept_, {});
+  made->has_conditions_ = whole_ != nullptr;
   std::swap(made->failure_, failure_);
-  forget_failure();
+  std::swap(made->rounds_, rounds_);
+  forget();
   return std::unique_ptr<recorded_work>(std::move(made));
 }
 

@@ -5,6 +5,7 @@
 #include <troupe/plugin/measured_recording.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <unordered_set>
 #include <vector>
@@ -37,6 +38,8 @@ class executable_graph final : public measured_recording {
   std::size_t bytes_ = 0;  // by which less was free once it was made
   kept_objects kept_;
   CUdeviceptr failure_ = 0;  // a reply slot, if its kernels may find that a request fails
+  bool has_conditions_ = false;
+  std::vector<CUdeviceptr> rounds_;  // counted by its loops
 };
 
 /// Captures what one thread enqueues on a stream. Capturing is local to the thread: others may
@@ -44,7 +47,7 @@ class executable_graph final : public measured_recording {
 class stream_recorder {
  public:
   stream_recorder(const driver& d, CUstream stream) noexcept : driver_(d), stream_(stream) {}
-  ~stream_recorder() { forget_failure(); }
+  ~stream_recorder() { forget(); }
   stream_recorder(const stream_recorder&) = delete;
   stream_recorder& operator=(const stream_recorder&) = delete;
 
@@ -61,8 +64,33 @@ class stream_recorder {
   [[nodiscard]] result<void> check();
   [[nodiscard]] result<std::unique_ptr<recorded_work>> end(std::unique_ptr<recorded_work> like);
 
+  // See `accelerator_lane`. A stream captures into one graph at a time: the capture of the graph
+  // around a condition ends, and goes on behind the node of the condition.
+  [[nodiscard]] result<void> begin_condition(const recorded_condition& c);
+  [[nodiscard]] result<void> begin_body(std::uint64_t number);
+  [[nodiscard]] result<void> end_body();
+  [[nodiscard]] result<void> end_condition();
+  [[nodiscard]] result<void> record_store(std::uint64_t* where, std::uint64_t value) const;
+
  private:
-  void forget_failure() noexcept;
+  struct open_condition {
+    recorded_condition what;
+    CUgraph around = nullptr;
+    CUgraphNode node = nullptr;
+    CUgraphConditionalHandle handle = 0;
+    CUdeviceptr rounds = 0;
+    std::vector<CUgraph> bodies{};
+  };
+  struct captured_so_far {
+    CUgraph graph = nullptr;
+    std::vector<CUgraphNode> last;
+  };
+
+  void forget() noexcept;
+  [[nodiscard]] result<captured_so_far> captured() const;
+  [[nodiscard]] result<void> look_at(const open_condition& c, bool is_first);
+  [[nodiscard]] result<void> capture_into(CUgraph graph, const CUgraphNode* behind);
+  [[nodiscard]] result<CUgraph> end_capture();
   [[nodiscard]] std::size_t free_bytes() const noexcept;
   [[nodiscard]] result<void> check(CUgraphNode node) const;
   [[nodiscard]] result<void> check_copy(CUgraphNode node) const;
@@ -74,6 +102,10 @@ class stream_recorder {
   std::unordered_set<CUgraphNode> seen_;  // checked ones
   executable_graph::kept_objects kept_;
   CUdeviceptr failure_ = 0;
+  bool is_capturing_ = false;
+  CUgraph whole_ = nullptr;  // once there is a condition
+  std::vector<open_condition> open_;
+  std::vector<CUdeviceptr> rounds_;
 };
 
 }  // namespace troupe::cuda
