@@ -73,6 +73,9 @@ class device_runner final : public runner {
     if (check_) check_->add(made);
     return made;
   }
+  void use(const any_tensor& memory) override {
+    if (check_) check_->add(memory);
+  }
   void release() override {
     settle();
     if (check_) check_->clear();

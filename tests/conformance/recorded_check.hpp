@@ -35,7 +35,12 @@ class recorded_check {
 
   void restore();
   [[nodiscard]] contents all();
-  void note(const request_type& type, const request_graph& graph, bool on_gpu);
+  /// `varies`: runs of its graph differ among themselves.
+  void blame(const any_request& request, const library_actor& actor, const contents& expected,
+             bool varies, bool is_to_blame);
+  /// True if it was recorded.
+  bool note(const request_type& type, const request_graph& graph, bool on_gpu);
+  [[nodiscard]] bool is_within_memory(const any_request& request) const;
 
   device device_;
   std::vector<any_tensor> memory_;

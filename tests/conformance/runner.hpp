@@ -27,6 +27,8 @@ class runner {
 
   /// Whether it calls the executors of a GPU, and an emulation does what they enqueue.
   [[nodiscard]] virtual bool is_emulation() const { return false; }
+  /// Memory of the device that the test has allocated by itself, and that requests use.
+  virtual void use(const any_tensor& memory) { (void)memory; }
   /// The device that requests are sent to; null where there is none.
   [[nodiscard]] virtual device* its_device() { return nullptr; }
 

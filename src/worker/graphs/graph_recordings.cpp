@@ -192,6 +192,7 @@ void graph_recordings::settle(std::span<const std::uint64_t> nodes, segment& s) 
 result<void> graph_recordings::record(std::span<const std::uint64_t> nodes, recording& into,
                                       graph_requests& requests, accelerator_lane& lane,
                                       accelerator_lane& twin) {
+  tries_again_ = false;
   result<void> outcome = twin.begin_recording();
   const bool began = outcome.has_value();
   for (const std::uint64_t n : nodes) {
@@ -214,7 +215,8 @@ result<void> graph_recordings::record(std::span<const std::uint64_t> nodes, reco
     if (is_lost(outcome.error())) return outcome;
     // After a call that failed while it was recorded, the next one of that library may fail, too.
     lane.replace_twin();
-    if (!must_split_ && ++failures_ == most_failures) gave_up_ = outcome.error().message;
+    if (!must_split_ && !tries_again_ && ++failures_ == most_failures)
+      gave_up_ = outcome.error().message;
     return call(nodes, requests, lane);
   }
   ++recorded_;
@@ -231,8 +233,14 @@ result<void> graph_recordings::record(std::span<const std::uint64_t> nodes, reco
   return launch(into, requests, lane);
 }
 
+// Another thread may have disturbed the recording, so it is tried twice.
 void graph_recordings::leave_out(std::uint64_t number, const error& why) {
+  if (!has_failed_[number]) {
+    has_failed_[number] = tries_again_ = true;
+    return;
+  }
   why_not_[number] = "recording it failed: " + why.message;
+  if (!why.call.empty()) why_not_[number] += " (" + why.call + ' ' + why.code_name + ')';
   must_split_ = true;
 }
 

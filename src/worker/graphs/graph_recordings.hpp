@@ -147,6 +147,7 @@ class graph_recordings {
   const graph::definition& definition_;
   std::vector<std::uint64_t> used_;         // roots
   std::vector<std::string> why_not_;        // by node: why it is never recorded; empty if it may be
+  std::vector<bool> has_failed_;            // by node: recording it has failed once
   std::vector<bool> is_warm_;               // by node: it has run on this twin
   std::vector<std::uint64_t> provisional_;  // called so in the present run of a segment
   std::vector<std::vector<segment>> bodies_;
@@ -155,7 +156,8 @@ class graph_recordings {
   bool is_whole_ = false;         // all of the graph is in one recorded segment
   bool must_split_ = false;       // `why_not_` has changed
   std::string gave_up_;
-  int failures_ = 0;  // whole recordings that failed
+  int failures_ = 0;          // whole recordings that failed
+  bool tries_again_ = false;  // a request's recording has failed for the first time
   std::vector<std::unique_ptr<variant>> variants_;
   std::vector<std::unique_ptr<variant>> retired_;  // they may run
   variant* current_ = nullptr;

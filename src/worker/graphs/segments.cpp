@@ -31,7 +31,11 @@ std::string why_never(const operation& op) {
 graph_recordings::graph_recordings(const graph::definition& d,
                                    std::span<const operation* const> operations,
                                    bool records_conditions)
-    : definition_(d), used_(d.uses), is_warm_(d.nodes.size()), bodies_(d.bodies.size()) {
+    : definition_(d),
+      used_(d.uses),
+      has_failed_(d.nodes.size()),
+      is_warm_(d.nodes.size()),
+      bodies_(d.bodies.size()) {
   std::ranges::sort(used_);
   used_.erase(std::ranges::unique(used_).begin(), used_.end());
   why_not_.reserve(operations.size());

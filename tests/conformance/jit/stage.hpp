@@ -51,6 +51,7 @@ class jit_stage {
   [[nodiscard]] tensor<T> room(std::int64_t count) {
     constexpr std::int64_t guard = 256 / sizeof(T);
     const auto whole = gpu().tensor<T>({count + 2 * guard}).value();
+    run().use(whole);
     std::vector<T> poisoned(static_cast<std::size_t>(whole.count()));
     std::memset(poisoned.data(), 0xFB, poisoned.size() * sizeof(T));
     gpu().copy(std::span(poisoned), whole).get();

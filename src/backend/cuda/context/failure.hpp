@@ -27,9 +27,13 @@ enum class severity : std::uint8_t {
 [[nodiscard]] severity severity_of(int code) noexcept;
 
 /// True if nothing that is enqueued on the stream runs any more, whatever code a library has
-/// returned.
+/// returned. A stream that is captured is not asked: that would end the capture, and nothing of it
+/// has run.
 [[nodiscard]] inline bool context_is_lost(cudaStream_t stream) noexcept {
-  const severity found = severity_of(cudaStreamQuery(stream));
+  auto capture = cudaStreamCaptureStatusNone;
+  const bool captured = cudaStreamIsCapturing(stream, &capture) == cudaSuccess &&
+                        capture != cudaStreamCaptureStatusNone;
+  const severity found = captured ? severity::none : severity_of(cudaStreamQuery(stream));
   (void)cudaGetLastError();
   return found == severity::lost || found == severity::device_gone;
 }

@@ -79,7 +79,7 @@ result<void> stream_lane::allocate_workspace(std::size_t bytes) {
 }
 
 accelerator_lane* stream_lane::twin() {
-  constexpr std::size_t most_twins = 3;  // each has handles of libraries, of tens of MiB
+  constexpr std::size_t most_twins = 5;  // each has handles of libraries, of tens of MiB
   if (twins_.size() > replaced_twins_) return twins_.back().get();
   if (twins_.size() == most_twins) return nullptr;
   auto made = make(driver_, number_, multiprocessors_, blobs_, methods_);

@@ -16,7 +16,8 @@ namespace troupe::cuda {
 namespace {
 
 // cuBLAS takes factors from the host while it is called and its workspace is the lane's. Lists of
-// addresses travel as arguments of a kernel. Plans are chosen without measuring.
+// addresses travel as arguments of a kernel. Plans are chosen without measuring. Grouped products
+// are not on the list: cuBLAS copies their sizes from the call's memory.
 const plugin_recordings recordings([](recordable_operations& can) {
   using namespace blas;
   can.be<axpy, axpby, scal, blas::copy, blas::swap, rot, rotg, rotm, rotmg>();
@@ -24,7 +25,7 @@ const plugin_recordings recordings([](recordable_operations& can) {
   can.be<gemv, ger, geru, gerc, trmv, trsv, gbmv, sbmv, hbmv, tbmv, tbsv>();
   can.be<spmv, hpmv, spr, hpr, spr2, hpr2, tpmv, tpsv, symv, hemv, syr, her, syr2, her2>();
   can.be<gemm, geam, dgmm, symm, hemm, syrk, syr2k, herk, her2k, trmm, trsm, gemmt>();
-  can.be<gemm_strided_batched, gemm_batched, gemm_grouped, gemv_batched, trsm_batched>();
+  can.be<gemm_strided_batched, gemm_batched, gemv_batched, trsm_batched>();
   can.be<getrf_batched, getrs_batched, getri_batched, geqrf_batched>();
 });
 

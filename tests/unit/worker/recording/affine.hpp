@@ -79,7 +79,10 @@ inline constexpr std::int64_t settles =
     1'000'003;  // is called in another way from the third call on
 inline constexpr std::int64_t stands = 1'000'004;  // waits for `go_on`
 
+inline constexpr std::int64_t refuses_once = 1'000'005;  // fails the first time it is recorded
+
 inline int calls = 0;
+inline bool refused = false;
 inline std::atomic<bool> go_on{true};
 inline std::shared_ptr<int> cached;
 
@@ -90,7 +93,9 @@ result<void> run_affine(void*, const void* request, lane_context& where, std::by
   ++calls;
   where.retain(cached);
   if (r.value == settles && calls < 3) where.note_provisional();
-  if (r.value == refuses && lane.is_recording()) {
+  const bool refuses_now = r.value == refuses || (r.value == refuses_once && !refused);
+  if (refuses_now && lane.is_recording()) {
+    refused = true;
     return error{.code = errc::library_error, .message = "not while it records"};
   }
   const auto room = lane.workspace(static_cast<std::size_t>(r.workspace)).value();

@@ -120,7 +120,7 @@ inline void fake_lane::retain(std::shared_ptr<const void> object) {
 inline void fake_lane::record(std::function<void()> work) { recording_->add(std::move(work)); }
 
 inline accelerator_lane* fake_lane::twin() {
-  if (!device_.records.load() || old_twins_.size() == 3) return nullptr;
+  if (!device_.records.load() || old_twins_.size() == 5) return nullptr;
   if (!twin_) {
     device_.twins.fetch_add(1);
     twin_ = std::make_unique<fake_lane>(device_, number_);

@@ -67,11 +67,11 @@ TEST_F(GraphRecordings, LeavesARequestOutWhoseRecordingFailed) {
     make(affine{.x = at(0), .value = 1}, affine{.x = at(0), .value = 2},
          affine{.x = at(0), .value = what}, affine{.x = at(0), .value = 3},
          affine{.x = at(0), .value = 4});
-    for (int i = 1; i <= 5; ++i) {
+    for (int i = 1; i <= 7; ++i) {
       ASSERT_TRUE(run());
       ASSERT_EQ(numbers_[0], i * (10 + what)) << i;
     }
-    EXPECT_EQ(device_.twins.load(), twins + (twins == 0 ? 2 : 1)) << "the old one is suspect";
+    EXPECT_EQ(device_.twins.load(), twins + (twins == 0 ? 3 : 2)) << "the old ones are suspect";
     const auto info = graph_->info();
     ASSERT_EQ(info.segments.size(), 3U);
     EXPECT_TRUE(info.segments[0].is_recorded);
@@ -79,6 +79,17 @@ TEST_F(GraphRecordings, LeavesARequestOutWhoseRecordingFailed) {
     EXPECT_TRUE(info.segments[2].is_recorded);
     EXPECT_GT(info.launches, 0);
   }
+}
+
+TEST_F(GraphRecordings, TriesAgainAfterARecordingThatFailedOnce) {
+  make(affine{.x = at(0), .value = refuses_once}, affine{.x = at(0), .value = 2});
+  refused = false;
+  for (int i = 1; i <= 5; ++i) {
+    ASSERT_TRUE(run());
+    ASSERT_EQ(numbers_[0], i * (2 + refuses_once)) << i;
+  }
+  EXPECT_EQ(graph_->info().recordings, 1);
+  EXPECT_EQ(graph_->info().why, "");
 }
 
 TEST_F(GraphRecordings, GivesUpWhatCannotBeInstantiated) {
