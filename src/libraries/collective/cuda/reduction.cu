@@ -174,6 +174,12 @@ __device__ share slice_of(std::int64_t count, int ranks, int rank) {
   return share_of(begin, min(count, begin + each) - begin);
 }
 
+// Not inlined: the kernels have no registers left for its loads.
+__noinline__ __device__ void copy_of_bytes(workers all, const std::byte* from, std::byte* to,
+                                           std::int64_t bytes) {
+  copy_bytes_by(all, from, to, bytes);
+}
+
 // So many threads of a block stage the input of the next step while the others combine.
 constexpr int staging_threads = part_threads / 4;
 
@@ -208,7 +214,7 @@ class reduction_steps {
               const int peer = (of_.rank + next) % of_.ranks;
               const share its = slice_of(what_.counts[k], of_.ranks, peer);
               const std::int64_t at = its.first * sizeof(T);
-              copy_bytes_by(workers::of_block(), what_.outputs[k * of_.ranks + peer] + at,
+              copy_of_bytes(workers::of_block(), what_.outputs[k * of_.ranks + peer] + at,
                             what_.y[k] + at, its.count * sizeof(T));
             }
           }
@@ -292,7 +298,7 @@ class reduction_steps {
     for (int next = 1; next <= of_.ranks; ++next) {
       const int peer = (of_.rank + next) % of_.ranks;
       const share its = slice_of(count, of_.ranks, peer);
-      copy_bytes_by(workers::of_block(), words.slice(peer, slot),
+      copy_of_bytes(workers::of_block(), words.slice(peer, slot),
                     what_.y[item] + (piece + its.first) * sizeof(T), its.count * sizeof(T));
     }
   }
@@ -304,7 +310,7 @@ class reduction_steps {
   __device__ void stage_some(block_words& words, int item, std::int64_t first, std::int64_t longest,
                              std::uint64_t slot, int begin, int threads) const {
     const share mine = share_of(first, min(longest, what_.x_counts[item] - first));
-    copy_bytes_by(workers::of_block_from(begin, threads),
+    copy_of_bytes(workers::of_block_from(begin, threads),
                   what_.x[item * of_.ranks + of_.rank] + mine.first * sizeof(T),
                   words.slice(of_.rank, slot), mine.count * sizeof(T));
     if (what_.has_factors && static_cast<int>(threadIdx.x) == begin) {

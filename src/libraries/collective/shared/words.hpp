@@ -84,8 +84,8 @@ class protocol {
   /// is not overwritten yet: all have begun this step, so they have read that slot.
   ///
   /// After `begun`, `stage` may instead reduce this rank's slice of the inputs of all ranks into
-  /// the slot, and `combine` read the slices of all. No rank combines before all have staged, so
-  /// nobody still reads what it overwrites.
+  /// the slot, and `combine` read the slices of all. No rank combines before all have
+  /// staged: the inputs that it overwrites have been read.
   template <class Stage, class Combine>
   [[nodiscard]] constexpr bool staged(std::uint64_t step, then next, Stage&& stage,
                                       Combine&& combine) {
