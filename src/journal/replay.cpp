@@ -2,6 +2,8 @@
 #include "journal/session.hpp"
 
 #include <troupe/journal/replay.hpp>
+#include <troupe/plugin/executor.hpp>
+#include <troupe/plugin/plugin_requests.hpp>
 
 #include <fmt/format.h>
 
@@ -17,6 +19,19 @@ result<replay_report> replay(const std::string& path, const replay_options& opti
                                 : fmt::format("replay_options::tolerance must be at least 0; it "
                                               "is {}",
                                               *options.tolerance)};
+  }
+  for (const std::string& one : options.environment) {
+    if (const std::size_t name = one.find('='); name != 0 && name != std::string::npos) continue;
+    return error{
+        .code = errc::invalid_argument,
+        .message = fmt::format("replay_options::environment takes NAME=value; it has \"{}\"", one)};
+  }
+  for (const std::string& plugin : options.on.plugins) {
+    if (auto loaded = load_plugin_requests(plugin); !loaded) return std::move(loaded).error();
+  }
+  if (options.on.own_operations != nullptr) {
+    operation_table known;  // their types become known to this program
+    options.on.own_operations(known);
   }
   auto file = journal::journal_file::open(path);
   if (!file) return std::move(file).error();

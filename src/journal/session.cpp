@@ -7,10 +7,10 @@
 #include <troupe/graph/run.hpp>
 #include <troupe/lane/mapping.hpp>
 #include <troupe/lane/rest.hpp>
-#include <troupe/request/catalogue.hpp>
 #include <troupe/request/fields.hpp>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -26,34 +26,31 @@ bool overlap(std::uint64_t begin, std::uint64_t end, const wire::operand& o) noe
   return o.pool == wire::host_pool && begin < o.end && o.begin < end;
 }
 
-// Time, or what happened to other requests, has decided this outcome.
-bool is_accidental(errc code) noexcept {
-  switch (code) {
-    case errc::cancelled:
-    case errc::timed_out:
-    case errc::deadline_exceeded:
-    case errc::aborted:
-    case errc::tainted_buffer:
-    case errc::stale_buffer:
-    case errc::device_stopped:
-    case errc::device_unavailable:
-    case errc::device_condemned:
-    case errc::mailbox_full:
-    case errc::no_reply:
-    case errc::actor_stopped:
-    case errc::protocol_violation:
-    case errc::system_error:
-      return true;
-    default:
-      return false;
+// That of the program, with what the options add or replace.
+std::shared_ptr<const std::vector<std::string>> environment_with(const replay_options& options) {
+  auto all = std::make_shared<std::vector<std::string>>();
+  if (options.on.worker_environment) *all = *options.on.worker_environment;
+  for (char** one = environ; !options.on.worker_environment && *one != nullptr; ++one)
+    all->emplace_back(*one);
+  for (const std::string& one : options.environment) {
+    const std::string_view name = std::string_view(one).substr(0, one.find('=') + 1);
+    std::erase_if(*all, [&](const std::string& there) { return there.starts_with(name); });
+    all->push_back(one);
   }
+  return all;
 }
 
 }  // namespace
 
 session::session(const journal_file& file, std::int32_t number, const noted_device& of,
                  const replay_options& options, replay_report& report)
-    : file_(file), number_(number), of_(of), options_(options), report_(report), memory_(of) {}
+    : file_(file),
+      number_(number),
+      of_(of),
+      options_(options),
+      report_(report),
+      last_(options.to),
+      memory_(of) {}
 
 error session::unusable(const noted_request& r, errc code, std::string why) const {
   const auto name = of_.types.find(r.about.type);
@@ -63,52 +60,11 @@ error session::unusable(const noted_request& r, errc code, std::string why) cons
                              name == of_.types.end() ? "unknown" : name->second, why)};
 }
 
-result<const request_type*> session::type_of(const noted_request& r) const {
-  const auto name = of_.types.find(r.about.type);
-  const request_type* const type = name == of_.types.end() ? nullptr : request_named(name->second);
-  if (type == nullptr) {
-    return unusable(r, errc::unsupported,
-                    "this program does not know the request; give the plugin that has it");
-  }
-  if (type->id != r.about.type) {
-    return unusable(r, errc::unsupported, "this version describes the request differently");
-  }
-  return type;
-}
-
-result<void> session::check_gaps() const {
-  if (options_.over_gaps || of_.fact("excerpt") == "1") return {};
-  const auto refuse = [&](std::uint64_t ticket, std::string_view what) {
-    return error{.code = errc::invalid_argument,
-                 .message = fmt::format("the journal of device {} has a gap: {} request {}; "
-                                        "over_gaps goes on all the same",
-                                        number_, what, ticket)};
-  };
-  for (const gap_note& gap : of_.gaps) {
-    if (gap.first > options_.to || gap.what == gap_note::ends) continue;
-    return refuse(gap.first, gap.what == gap_note::contents ? "data are missing from" : "without");
-  }
-  std::optional<std::uint64_t> before;
-  for (const auto& [ticket, r] : of_.requests) {
-    if (ticket > options_.to) break;
-    if (r.about.type == 0) return refuse(ticket, "without");
-    if (before && ticket != *before + 1) return refuse(*before + 1, "without");
-    before = ticket;
-  }
-  return {};
-}
-
-auto session::plan_of(const noted_request& r) noexcept -> plan {
-  if (!r.end || r.end->failed == 0) return plan::run;
-  const auto code = static_cast<errc>(r.end->code);
-  if (is_accidental(code)) return plan::pass_over;
-  return ends_worker(code) ? plan::run_alone : plan::run;
-}
-
 result<void> session::prepare() {
   (void)request_type_of<graph::run>();
   (void)request_type_of<graph::run_conditional>();
   (void)request_type_of<lane::mapping>();
+  find_end();
   if (auto whole = check_gaps(); !whole) return whole;
   std::size_t longest = 0;
   for (const auto& [ticket, r] : of_.requests) {
@@ -135,6 +91,7 @@ result<void> session::prepare() {
   config.full = when_full::wait;
   config.restarts.restarts = std::max(config.restarts.restarts, 1000);
   config.mailbox_bytes = std::max<std::uint64_t>(config.mailbox_bytes, 4 * longest);
+  if (!options_.environment.empty()) config.worker_environment = environment_with(options_);
   if ((config.backend == backend_kind::cuda) == was_gpu) config.blobs = of_.blobs;
   try {
     system_.emplace();
@@ -178,7 +135,7 @@ result<void> session::make_twin(device_config config) {
 result<void> session::run() {
   if (auto ready = prepare(); !ready) return ready;
   for (const auto& [ticket, r] : of_.requests) {
-    if (ticket > options_.to || is_done()) break;
+    if (ticket > last_ || is_done()) break;
     if (r.about.type == 0) continue;  // only its end is there
     if (auto done = step(r); !done) return done;
   }

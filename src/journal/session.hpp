@@ -47,6 +47,7 @@ class session {
 
   [[nodiscard]] result<void> prepare();
   [[nodiscard]] result<const request_type*> type_of(const noted_request& r) const;
+  void find_end();
   [[nodiscard]] result<void> check_gaps() const;
   [[nodiscard]] static plan plan_of(const noted_request& r) noexcept;
   [[nodiscard]] result<void> step(const noted_request& r);
@@ -78,6 +79,7 @@ class session {
   const noted_device& of_;
   const replay_options& options_;
   replay_report& report_;
+  std::uint64_t last_;  // ticket that is replayed
   closeness how_{};
   footprint memory_;
   std::optional<system> system_;

@@ -1,11 +1,13 @@
 // A pipeline of three stages (copy in, product, copy out) with four items in flight, beside three
-// streams with events by hand.
+// streams with events by hand, whose program enqueues everything at once. The program's data are in
+// memory that the GPU reads and writes by itself, on both sides.
 
 #include "gpu/raw/raw.hpp"
 #include "gpu/side_by_side.hpp"
 #include "raw_pipeline.hpp"
 
 #include <troupe/blas/level3.hpp>
+#include <troupe/memory/copy.hpp>
 #include <troupe/pipeline.hpp>
 #include <troupe/troupe.hpp>
 
@@ -25,21 +27,67 @@ using namespace troupe::bench;
 
 constexpr int in_flight = 4;
 constexpr int items = 32;
+constexpr int slots = 8;  // of the program's data, which items use in turn
 
-void must_agree(const std::vector<float>& ours, const std::vector<float>& by_hand) {
+void must_agree(std::span<const float> ours, std::span<const float> by_hand) {
   for (std::size_t i = 0; i < ours.size(); ++i) {
     if (std::abs(ours[i] - by_hand[i]) > 1e-2F * std::max(1.F, std::abs(by_hand[i])))
       throw std::runtime_error(fmt::format("element {}: {} and {}", i, ours[i], by_hand[i]));
   }
 }
 
+/// The program's data on our side.
+struct host_data {
+  host_data(device& gpu, std::int64_t n, const float* from) {
+    for (int i = 0; i < slots; ++i) {
+      in.push_back(gpu.host_tensor<float>({n, n}).value());
+      out.push_back(gpu.host_tensor<float>({n, n}).value());
+      std::copy_n(from + i * n * n, n * n, in.back().data());
+    }
+  }
+  std::vector<tensor<float>> in;
+  std::vector<tensor<float>> out;
+};
+
+struct frame {
+  tensor<float> x, c;
+  std::size_t slot = 0;
+};
+
+auto flow_of(device& gpu, std::int64_t n, const tensor<float>& weights, host_data& data) {
+  // Copies in and copies out run at the same time.
+  const library_actor uploads = gpu.library("memory").on_new_lane();
+  const library_actor downloads = gpu.library("memory").on_new_lane();
+  return pipeline_of<std::size_t>({.in_flight = in_flight, .waiting = items},
+                                  [&gpu, n] {
+                                    return frame{gpu.tensor<float>({n, n}).value(),
+                                                 gpu.tensor<float>({n, n}).value()};
+                                  })
+      .stage("upload",
+             [&data, uploads](frame& f, std::size_t& item) {
+               f.slot = item % slots;
+               return uploads.ask(memory::copy{.from = data.in[f.slot], .to = f.x});
+             })
+      .stage("multiply",
+             [&gpu, weights](frame& f) {
+               return gpu.ask(blas::gemm{.a = f.x, .b = weights, .c = f.c});
+             })
+      .stage("download",
+             [&data, downloads](frame& f) {
+               return downloads.ask(memory::copy{.from = f.c, .to = data.out[f.slot]});
+             })
+      .last("number", [](frame& f) { return f.slot; });
+}
+
 void measure(report& out, device& gpu, std::int64_t n) {
   const auto elements = static_cast<std::size_t>(n * n);
+  const std::size_t all_bytes = elements * slots * sizeof(float);
   std::vector<float> w(elements);
-  std::vector<float> from(elements * items);
-  std::vector<float> by_hand(elements * items);
-  std::vector<float> ours(elements * items);
-  for (std::size_t i = 0; i < from.size(); ++i)
+  const raw::memory its_in(raw::memory::place::pinned, all_bytes);
+  const raw::memory its_out(raw::memory::place::pinned, all_bytes);
+  auto* const from = static_cast<float*>(its_in.address());
+  auto* const to = static_cast<float*>(its_out.address());
+  for (std::size_t i = 0; i < elements * slots; ++i)
     from[i] = static_cast<float>(i % 17) - 8;
   for (std::size_t i = 0; i < elements; ++i)
     w[i] = static_cast<float>(i % 5) - 2;
@@ -47,30 +95,8 @@ void measure(report& out, device& gpu, std::int64_t n) {
   raw::pipeline floor(static_cast<int>(n), in_flight, w.data());
   auto weights = gpu.tensor<float>({n, n}).value();
   gpu.copy(w, weights).get();
-  struct frame {
-    tensor<float> x, c;
-    std::size_t number = 0;
-  };
-  auto flow =
-      pipeline_of<std::size_t>({.in_flight = in_flight, .waiting = items},
-                               [&] {
-                                 return frame{gpu.tensor<float>({n, n}).value(),
-                                              gpu.tensor<float>({n, n}).value()};
-                               })
-          .stage("upload",
-                 [&](frame& f, std::size_t& item) {
-                   f.number = item;
-                   return gpu.copy(std::span<const float>(from.data() + item * elements, elements),
-                                   f.x);
-                 })
-          .stage("multiply",
-                 [&](frame& f) { return gpu.ask(blas::gemm{.a = f.x, .b = weights, .c = f.c}); })
-          .stage("download",
-                 [&](frame& f) {
-                   return gpu.copy(f.c,
-                                   std::span<float>(ours.data() + f.number * elements, elements));
-                 })
-          .last("number", [](frame& f) { return f.number; });
+  host_data data(gpu, n, from);
+  auto flow = flow_of(gpu, n, weights, data);
   const auto run_ours = [&] {
     std::vector<future<std::size_t>> all;
     all.reserve(items);
@@ -79,10 +105,11 @@ void measure(report& out, device& gpu, std::int64_t n) {
     for (auto& one : all)
       (void)one.get();
   };
-  const auto run_by_hand = [&] { floor.run(from.data(), by_hand.data(), items); };
+  const auto run_by_hand = [&] { floor.run(from, to, slots, items); };
   run_ours();
   run_by_hand();
-  must_agree(ours, by_hand);
+  for (std::size_t i = 0; i < slots; ++i)
+    must_agree({data.out[i].data(), elements}, {to + i * elements, elements});
   auto times = take_in_turn({.blocks = 20, .warm_up = 2, .per_block = 10, .moves = false},
                             run_by_hand, run_ours);
   add_rate(out, times, items,

@@ -3,7 +3,6 @@
 #include "gpu/raw/raw.hpp"
 #include "gpu/raw/raw_check.hpp"
 
-#include <cstring>
 #include <deque>
 #include <vector>
 
@@ -25,19 +24,15 @@ struct event {
     check(cudaStreamWaitEvent(static_cast<cudaStream_t>(on.native()), made, 0),
           "cudaStreamWaitEvent");
   }
-  void wait() const { check(cudaEventSynchronize(made), "cudaEventSynchronize"); }
 
   cudaEvent_t made = nullptr;
 };
 
 struct frame {
   explicit frame(std::size_t bytes)
-      : in(memory::place::pinned, bytes),
-        out(memory::place::pinned, bytes),
-        x(memory::place::device, bytes),
-        c(memory::place::device, bytes) {}
+      : x(memory::place::device, bytes), c(memory::place::device, bytes) {}
 
-  memory in, out, x, c;
+  memory x, c;
   event copied, multiplied, done;
 };
 
@@ -67,30 +62,26 @@ pipeline::pipeline(int n, int in_flight, const float* w)
     : parts_(std::make_unique<parts>(n, in_flight, w)) {}
 pipeline::~pipeline() = default;
 
-void pipeline::run(const float* from, float* to, int count) {
+// Everything is enqueued at once: a frame is used again when the streams say so, and the program
+// waits at the end.
+void pipeline::run(const float* from, float* to, int slots, int count) {
   parts& p = *parts_;
   const std::size_t elements = p.bytes / sizeof(float);
-  const int all = static_cast<int>(p.frames.size());
-  const auto take = [&](int item) {
-    frame& f = p.frames[static_cast<std::size_t>(item % all)];
-    f.done.wait();
-    std::memcpy(to + static_cast<std::size_t>(item) * elements, f.out.address(), p.bytes);
-  };
   for (int item = 0; item < count; ++item) {
-    if (item >= all) take(item - all);
-    frame& f = p.frames[static_cast<std::size_t>(item % all)];
-    std::memcpy(f.in.address(), from + static_cast<std::size_t>(item) * elements, p.bytes);
-    p.copies_in.copy(f.x.address(), f.in.address(), p.bytes);
+    const std::size_t slot = static_cast<std::size_t>(item % slots) * elements;
+    frame& f = p.frames[static_cast<std::size_t>(item) % p.frames.size()];
+    f.multiplied.precede(p.copies_in);
+    p.copies_in.copy(f.x.address(), from + slot, p.bytes);
     f.copied.record(p.copies_in);
     f.copied.precede(p.computes);
+    f.done.precede(p.computes);
     p.products.multiply(p.n, f.x.address(), p.w.address(), f.c.address());
     f.multiplied.record(p.computes);
     f.multiplied.precede(p.copies_out);
-    p.copies_out.copy(f.out.address(), f.c.address(), p.bytes);
+    p.copies_out.copy(to + slot, f.c.address(), p.bytes);
     f.done.record(p.copies_out);
   }
-  for (int item = count < all ? 0 : count - all; item < count; ++item)
-    take(item);
+  p.copies_out.synchronize();
 }
 
 }  // namespace troupe::bench::raw

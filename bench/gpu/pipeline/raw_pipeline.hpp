@@ -6,8 +6,7 @@
 namespace troupe::bench::raw {
 
 /// Products c = x · w of square matrices of floats, several at once: a stream for copies in, one
-/// for products, one for copies out, with events between them, and pinned memory for each in
-/// flight.
+/// for products, one for copies out, with events between them.
 class pipeline {
  public:
   /// `w` has n² floats.
@@ -16,9 +15,9 @@ class pipeline {
   pipeline(const pipeline&) = delete;
   pipeline& operator=(const pipeline&) = delete;
 
-  /// Takes `count` matrices one after the other from `from`, n² floats each, and puts the products
-  /// to `to`. Returns when all are there.
-  void run(const float* from, float* to, int count);
+  /// Takes `count` matrices from `from` and puts the products to `to`: item i from and to place i
+  /// mod `slots`, of n² floats each. Both are pinned memory. Returns when all are there.
+  void run(const float* from, float* to, int slots, int count);
 
  private:
   struct parts;

@@ -31,6 +31,9 @@ struct replay_options {
   /// Runs each request on a device of this backend, too, and compares all that it writes; both
   /// begin each request with the same data. Finds the request whose kernel differs.
   std::optional<backend_kind> against{};
+  /// Variables as "NAME=value" that the workers of the device that replays have beside those of the
+  /// program. Those of `against` have not: so two settings can be compared.
+  std::vector<std::string> environment{};
   /// The device that replays; `backend_kind::automatic` means that of the journal. Fault injection,
   /// quarantine, restart budget and standby are the replay's.
   device_config on{};
@@ -66,9 +69,10 @@ struct replay_report {
 
 /// Runs the requests of a journal again, in their order, on a new device with the recorded data,
 /// and compares outcomes, replies, and all data that came back to the program. Waits for its end.
-/// \errors those of `system::device`; `system_error` with the path; `invalid_argument` for a file
-/// that is no journal, for a gap, for missing data; `unsupported` for a request that this program
-/// does not know, one for several devices, and one with a bound set
+/// Plugins of `replay_options::on` are loaded into this program, too, for their requests.
+/// \errors those of `system::device` and `load_plugin_requests`; `system_error` with the path;
+/// `invalid_argument` for a file that is no journal, for a gap, for missing data; `unsupported` for
+/// a request that this program does not know, one for several devices, and one with a bound set
 [[nodiscard]] TROUPE_EXPORT result<replay_report> replay(const std::string& path,
                                                          const replay_options& options = {});
 

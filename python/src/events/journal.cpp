@@ -49,7 +49,8 @@ nb::object statistics_of(const py_journal& j) {
 nb::tuple replayed(const std::string& path, nb::handle device, nb::handle against,
                    std::uint64_t first, std::optional<std::uint64_t> last,
                    std::optional<double> tolerance, bool exact, bool stop_at_difference,
-                   bool over_gaps, std::vector<std::string> plugins) {
+                   bool over_gaps, std::vector<std::string> plugins,
+                   std::vector<std::string> environment) {
   replay_options how{.from = first,
                      .tolerance = tolerance,
                      .exact = exact,
@@ -59,6 +60,7 @@ nb::tuple replayed(const std::string& path, nb::handle device, nb::handle agains
   if (!device.is_none()) how.on.backend = backend_named("device", device);
   if (!against.is_none()) how.against = backend_named("against", against);
   how.on.plugins = std::move(plugins);
+  how.environment = std::move(environment);
   const replay_report report = value_of(without_gil([&] { return replay(path, how); }));
   return nb::make_tuple(report.json(), report.text());
 }
@@ -101,7 +103,8 @@ void add_journal(nb::module_& m) {
   m.def("replay_journal", &replayed, nb::arg("path"), nb::arg("device").none(),
         nb::arg("against").none(), nb::arg("first"), nb::arg("last").none(),
         nb::arg("tolerance").none(), nb::arg("exact"), nb::arg("stop_at_difference"),
-        nb::arg("over_gaps"), nb::arg("plugins"), "Used by troupe.replay: JSON, and text.");
+        nb::arg("over_gaps"), nb::arg("plugins"), nb::arg("environment"),
+        "Used by troupe.replay: JSON, and text.");
 }
 
 }  // namespace troupe::python

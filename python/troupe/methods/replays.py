@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from troupe import _core
 
@@ -54,11 +54,13 @@ def replay(
     stop_at_difference: bool = False,
     over_gaps: bool = False,
     plugins: Sequence[str | os.PathLike[str]] = (),
+    environment: Mapping[str, str] | None = None,
 ) -> Replay:
     """Runs the requests of a journal again, and compares outcomes and data. Blocks.
 
     device: "cpu" or "cuda", if not where it was recorded. against: runs each request there, too, and
-    compares all that it writes. first, last: the tickets that are compared. Without exact and
+    compares all that it writes. environment: variables of the replaying workers, which those of
+    against do not have. first, last: the tickets that are compared. Without exact and
     tolerance, values must be equal bit by bit on the same hardware, and near elsewhere.
     """
     answer, text = _core.replay_journal(
@@ -72,6 +74,7 @@ def replay(
         stop_at_difference,
         over_gaps,
         [os.fspath(one) for one in plugins],
+        [f"{name}={value}" for name, value in (environment or {}).items()],
     )
     facts = json.loads(answer)
     facts["differences"] = [Difference(**one) for one in facts["differences"]]

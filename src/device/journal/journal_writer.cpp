@@ -1,6 +1,5 @@
 #include "device/journal/journal_writer.hpp"
 
-#include "base/sha256.hpp"
 #include "os/fork_count.hpp"
 #include "os/futex.hpp"
 #include "os/thread.hpp"
@@ -33,11 +32,6 @@ constexpr auto idle_after = 200ms;
 constexpr auto longest_sleep = 1s;
 constexpr int most_failed_writes = 3;
 constexpr std::uint64_t least_queue_bytes = std::uint64_t{1} << 20;
-constexpr unsigned most_hashers = 4;
-
-unsigned hashers() noexcept {
-  return std::clamp(std::thread::hardware_concurrency() / 2, 1u, most_hashers);
-}
 
 // Returns 0, or the error number.
 int write_all_at(int file, std::uint64_t at, std::span<iovec> pieces) noexcept {
@@ -60,12 +54,6 @@ int write_all_at(int file, std::uint64_t at, std::span<iovec> pieces) noexcept {
 }
 
 }  // namespace
-
-std::size_t journal_writer::hash_of_digest::operator()(const digest& d) const noexcept {
-  std::size_t first = 0;
-  std::memcpy(&first, d.data(), sizeof(first));
-  return first;
-}
 
 result<std::shared_ptr<journal_writer>> journal_writer::open(const std::string& path,
                                                              const journal_options& options) {
@@ -147,9 +135,11 @@ void journal_writer::remove(note_source& source) noexcept {
   const std::lock_guard lock(sources_mutex_);
   std::erase(sources_, &source);
   try {
-    const std::lock_guard file_lock(file_mutex_);
-    while (source.give_notes(chunk_)) {
+    note_chunk last;
+    while (source.give_notes(last)) {
     }
+    await_blocks();
+    add(last);
   } catch (const std::bad_alloc&) {
     note_gap();
   }
@@ -192,13 +182,17 @@ bool journal_writer::has_room() const {
   return chunk_.bytes().size() < most_waiting_bytes;
 }
 
+// Notes count from the next write on, so the blocks of their requests are in the file before: a
+// program may be killed at any moment.
 bool journal_writer::collect() {
   const std::lock_guard lock(sources_mutex_);
+  note_chunk notes;
   bool any = false;
-  for (note_source* const source : sources_) {
-    const std::lock_guard file_lock(file_mutex_);
-    any = source->give_notes(chunk_) || any;
-  }
+  for (note_source* const source : sources_)
+    any = source->give_notes(notes) || any;
+  if (notes.bytes().empty()) return any;
+  await_blocks();
+  add(notes);
   return any;
 }
 
@@ -290,81 +284,10 @@ bool journal_writer::await_space() noexcept {
   return true;
 }
 
-bool journal_writer::add(block&& one) {
-  const std::uint64_t bytes = one.about.bytes;
-  std::unique_lock lock(blocks_mutex_);
-  while (!stopped() && queued_bytes_ != 0 && queued_bytes_ + bytes > options_.queue_bytes) {
-    lock.unlock();
-    if (!await_space()) return false;
-    lock.lock();
-  }
-  if (stopped()) return false;
-  // Another thread once the first ones cannot keep up.
-  if (hashers_.empty() || (blocks_.size() > 2 * hashers_.size() && hashers_.size() < hashers())) {
-    try {
-      hashers_.push_back(os::start_thread<std::jthread>(
-          [this](const std::stop_token& end) { write_blocks(end); }));
-    } catch (const std::system_error&) {
-      if (hashers_.empty()) return false;
-    }
-  }
-  blocks_.push_back(std::move(one));
-  queued_bytes_ += bytes;
-  ++taken_in_;
-  contents_.fetch_add(1, std::memory_order_relaxed);
-  lock.unlock();
-  has_block_.notify_one();
-  return true;
-}
-
-void journal_writer::write_blocks(const std::stop_token& end) {
-  std::unique_lock lock(blocks_mutex_);
-  while (has_block_.wait(lock, end, [this] { return !blocks_.empty(); })) {
-    const block one = std::move(blocks_.front());
-    blocks_.pop_front();
-    lock.unlock();
-    try {
-      write_block(one);
-    } catch (const std::bad_alloc&) {
-      note_gap();
-    }
-    lock.lock();
-    queued_bytes_ -= one.about.bytes;
-    ++written_;
-    has_space_.notify_all();
-  }
-}
-
-void journal_writer::write_block(const block& one) {
-  const std::span<const std::byte> bytes(one.bytes.get(), one.about.bytes);
-  bytes_note about = one.about;
-  about.is = detail::sha256().bytes(bytes).finish();
-  const std::span<const std::byte> name = std::as_bytes(std::span(about.is));
-  const std::uint32_t checksum = checksum_of(name);
-  const std::lock_guard lock(file_mutex_);
-  if (stopped()) return;
-  if (known_.contains(about.is)) {
-    duplicates_.fetch_add(1, std::memory_order_relaxed);
-  } else if (append_to_file(chunk_header::bytes, {name, bytes}, checksum)) {
-    known_.insert(about.is);
-  } else {
-    note_gap();
-    if (stopped()) return;
-    const gap_note gap{.first = about.ticket, .last = about.ticket, .what = gap_note::contents};
-    chunk_.add(note::gap, one.device, {bytes_of(gap)});
-    return;
-  }
-  chunk_.add(one.what, one.device, {bytes_of(about)});
-}
-
 bool journal_writer::flush() {
-  {
-    std::unique_lock lock(blocks_mutex_);
-    const std::uint64_t all = taken_in_;
-    has_space_.wait(lock, [&] { return written_ >= all; });
-  }
   try {
     (void)collect();
+    await_blocks();  // also those that are there without a device
     const std::lock_guard lock(file_mutex_);
     if (!chunk_.bytes().empty()) write_chunk();
     return chunk_.bytes().empty() && !stopped();

@@ -12,10 +12,12 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <span>
 #include <string>
 #include <thread>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 namespace troupe::journal {
@@ -60,8 +62,12 @@ class note_source {
 /// sources, in chunks; the others, started by the first block, compute digests and write the bytes
 /// that the file does not have.
 ///
-/// `sources_mutex_` is held while notes are collected, `file_mutex_` while the file grows; the
-/// first before the second. `blocks_mutex_` guards the queue of blocks, and is a leaf.
+/// A note is written only when the blocks that were added before it are in the file. So after a
+/// kill each request whose end is there has its data.
+///
+/// `sources_mutex_` is held while notes are collected and their blocks waited for, `file_mutex_`
+/// while the file grows; the first before the second. `blocks_mutex_` guards the queue of blocks,
+/// and is a leaf.
 class journal_writer {
  public:
   [[nodiscard]] static result<std::shared_ptr<journal_writer>> open(const std::string& path,
@@ -101,6 +107,7 @@ class journal_writer {
   [[nodiscard]] bool has_room() const;
   void pause(const std::stop_token& end, bool busy);
   void write_blocks(const std::stop_token& end);
+  void await_blocks();
   void write_block(const block& one);
   void write_chunk();
   [[nodiscard]] bool append_to_file(std::uint32_t mark,
@@ -141,10 +148,10 @@ class journal_writer {
   mutable std::mutex blocks_mutex_;  // guards the next ones
   std::condition_variable_any has_block_;
   std::condition_variable_any has_space_;
-  std::deque<block> blocks_;
-  std::uint64_t queued_bytes_ = 0;  // in blocks that are not in the file yet
+  std::deque<std::pair<std::uint64_t, block>> blocks_;
+  std::set<std::uint64_t> unwritten_;  // numbers of those that are not in the file yet
+  std::uint64_t queued_bytes_ = 0;     // in blocks that are not in the file yet
   std::uint64_t taken_in_ = 0;
-  std::uint64_t written_ = 0;
 
   std::vector<std::jthread> hashers_;  // with `blocks_mutex_`
   std::jthread thread_;                // last: uses the rest

@@ -117,13 +117,14 @@ void request_notes::begin(const record& r, std::uint16_t slot, std::span<const s
 void request_notes::sent(std::uint16_t slot, std::uint64_t ticket) noexcept {
   sending& one = being_sent();
   if (!one.is_open) tickets_[slot] = ticket;
+  // Before the note, so that they are in the file before it.
+  if (!one.contents.empty()) queue(std::exchange(one.contents, {}), ticket);
   if (one.at != nullptr) {
     std::memcpy(one.at + offsetof(frame_note, about) + offsetof(send_note, ticket), &ticket,
                 sizeof(ticket));
     sends_.commit(one.at, one.bytes);
     writer_->note_request();
   }
-  if (!one.contents.empty()) queue(std::exchange(one.contents, {}), ticket);
   if (one.gap) {
     note_gap(ticket, one.at == nullptr ? gap_note::requests : gap_note::contents);
   }

@@ -36,8 +36,8 @@ constexpr const char* usage =
     "                           what a running program does, as it tells "
     "(troupe::telemetry::serve)\n"
     "  replay [--from N] [--to N] [--device cpu|cuda] [--of N] [--exact|--tolerance T]\n"
-    "         [--against cpu|cuda] [--stop-at-difference] [--over-gaps] [--plugin FILE]... "
-    "[--json]\n"
+    "         [--against cpu|cuda] [--stop-at-difference] [--over-gaps] [--plugin FILE]...\n"
+    "         [--environment NAME=VALUE]... [--json]\n"
     "         FILE              runs the requests of a journal again and compares; exits with 0 "
     "if\n"
     "                           all is equal, 1 if something differs, 2 if it cannot be replayed\n"
@@ -100,7 +100,7 @@ const std::array commands{
             }},
     command{"replay",
             {"--from=", "--to=", "--device=", "--of=", "--tolerance=", "--against=", "--plugin=",
-             "--exact", "--stop-at-difference", "--over-gaps", "--json"},
+             "--environment=", "--exact", "--stop-at-difference", "--over-gaps", "--json"},
             1,
             [](const command_line& given) {
               return replay_journal(given.words, given.options, given.values);

@@ -43,6 +43,11 @@ bool set_option(replay_options& o, std::string_view name, std::string_view value
     o.on.plugins.emplace_back(value);
     return true;
   }
+  if (name == "--environment") {
+    if (value.find('=') == std::string_view::npos || value.starts_with('=')) return false;
+    o.environment.emplace_back(value);
+    return true;
+  }
   const auto backend = backend_named(value);
   if (!backend) return false;
   if (name == "--device") o.on.backend = *backend;

@@ -137,9 +137,9 @@ TEST_F(Journal, ThatIsFullCostsNoRequest) {
   EXPECT_NE(noted.stopped.find("at most 1000000"), std::string::npos) << noted.stopped;
   EXPECT_LE(std::filesystem::file_size(path_), 1'000'000U);
   // Up to there it can be replayed.
-  auto done = replayed({.over_gaps = true});
-  ASSERT_TRUE(done) << done.error().to_string();
-  EXPECT_EQ(done->remarks.size(), 1U);
+  const replay_report done = report();
+  EXPECT_TRUE(done.equal()) << done.text();
+  EXPECT_GE(done.remarks.size(), 1U);
 }
 
 }  // namespace

@@ -185,6 +185,31 @@ TEST_F(JournalFile, OnAFullDiskSaysWhatIsMissingAndStops) {
   EXPECT_EQ(journal_file::open(path_).value().devices().at(0).requests.size(), 20U);
 }
 
+TEST_F(JournalFile, HasTheDataOfEachRequestThatItHas) {
+  auto writer = journal_writer::open(path_, {}).value();
+  source from;
+  writer->add(from, 0, "backend cpu\n");
+  for (std::uint64_t ticket = 0; ticket < 2; ++ticket) {
+    block data = filled(ticket, std::size_t{16} << 20, static_cast<int>(ticket));
+    // So long after the last write, a note is written at once; the digest of the data takes longer.
+    std::this_thread::sleep_for(std::chrono::milliseconds(150));
+    EXPECT_TRUE(writer->add(std::move(data)));
+    from.want(ticket + 1);
+    writer->wake();
+    while (true) {
+      const auto file = journal_file::open(path_).value();
+      if (!file.devices().contains(0)) continue;
+      const auto& requests = file.devices().at(0).requests;
+      const auto found = requests.find(ticket);
+      if (found == requests.end() || !found->second.end) continue;
+      ASSERT_EQ(found->second.contents.size(), 1U) << ticket;
+      EXPECT_TRUE(file.bytes(found->second.contents[0]));
+      break;
+    }
+  }
+  writer->remove(from);
+}
+
 TEST_F(JournalFile, LeavesOutWhatDoesNotFitItsQueue) {
   auto writer = journal_writer::open(path_, {.queue_bytes = std::uint64_t{1} << 20}).value();
   int taken = 0;

@@ -204,6 +204,9 @@ int main(int argc, char** argv) {
   if (const auto status = troupe::worker_entry(argc, argv, &troupe::test::add_tripling)) {
     return *status;
   }
+  if (argc == 3 && std::string_view(argv[1]) == troupe::test::record_for_ever) {
+    troupe::test::record_until_killed(argv[2]);
+  }
   ::testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();
 }

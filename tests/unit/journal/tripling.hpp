@@ -27,4 +27,9 @@ inline constexpr const char* wrong_where_asked_variable = "TROUPE_TEST_WRONG_WHE
 
 void add_tripling(operation_table& operations);
 
+/// The first argument of this program where it is to record a journal until it is killed; the
+/// second is the file.
+inline constexpr std::string_view record_for_ever = "--record-until-killed";
+[[noreturn]] void record_until_killed(const char* path);
+
 }  // namespace troupe::test
