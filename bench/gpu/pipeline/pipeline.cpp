@@ -27,7 +27,7 @@ using namespace troupe::bench;
 
 constexpr int in_flight = 4;
 constexpr int items = 32;
-constexpr int slots = 8;  // of the program's data, which items use in turn
+constexpr int slots = 8;  // places of the program's data; items take turns
 
 void must_agree(std::span<const float> ours, std::span<const float> by_hand) {
   for (std::size_t i = 0; i < ours.size(); ++i) {
