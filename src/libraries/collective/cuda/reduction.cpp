@@ -66,7 +66,7 @@ void add_factors(const reducing& r, reduced_items& to) {
   }
 }
 
-std::uint64_t steps_of(const part_launch& of, const reduced_items& what, dtype type) {
+std::uint64_t steps_of_all(const part_launch& of, const reduced_items& what, dtype type) {
   const std::int64_t element = size_of(real_type_of(type));
   const bool is_sliced = what.how == wire::algorithm::sliced;
   if (!is_sliced && what.how != wire::algorithm::staged) return 2;
@@ -95,7 +95,7 @@ result<void> run(const reducing& r, const part_lane& on) {
       add_item(r, k, what);
     of.is_last = k == r.x.size();
     TRY(enqueue_reduction(of, what, type, on.failure, on.stream()));
-    of.step += steps_of(of, what, type);
+    of.step += steps_of_all(of, what, type);
   }
   return {};
 }
