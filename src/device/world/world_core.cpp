@@ -289,8 +289,14 @@ void world_core::publish(std::vector<prepared_request>&& parts, bool awaited) {
         awaited));
   }
   const std::lock_guard lock(mutex_);
-  const auto found = std::ranges::find(under_way_, number, &operation::number);
-  if (found != under_way_.end()) found->parts = std::move(sent);
+  if (operation* const made = find(number)) made->parts = std::move(sent);
+}
+
+// With the mutex. Numbers are consecutive.
+world_core::operation* world_core::find(std::uint64_t number) noexcept {
+  if (under_way_.empty() || number < under_way_.front().number) return nullptr;
+  const std::uint64_t at = number - under_way_.front().number;
+  return at < under_way_.size() ? &under_way_[at] : nullptr;
 }
 
 // With the role of that rank's device.
@@ -299,7 +305,7 @@ void world_core::part_has_ended(std::uint64_t number, std::size_t rank, const er
   std::optional<error> why;
   {
     const std::lock_guard lock(mutex_);
-    const auto ended = std::ranges::find(under_way_, number, &operation::number);
+    operation* const ended = find(number);
     ended->has_ended[rank] = true;
     if (failure != nullptr && !ended->failure) {
       ended->failure = *failure;
@@ -329,9 +335,8 @@ void world_core::drop(std::uint64_t number) noexcept {
   wire::world_page& words = page();
   if (words.dropped[0].operation.load(std::memory_order_relaxed) >= number) return;
   // Ranks that wait in NCCL leave it when the connection is broken.
-  const auto found = std::ranges::find(under_way_, number, &operation::number);
-  if (found != under_way_.end() && found->connection != 0) {
-    wire::break_connection(words, found->connection);
+  if (const operation* const dropped = find(number); dropped && dropped->connection != 0) {
+    wire::break_connection(words, dropped->connection);
   }
   for (wire::world_page::drop_word& word : words.dropped)
     word.operation.store(number, std::memory_order_release);

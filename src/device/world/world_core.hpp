@@ -97,6 +97,7 @@ class world_core final : public request_watch, public std::enable_shared_from_th
              std::optional<clock::time_point> deadline);
   void publish(std::vector<prepared_request>&& parts, bool awaited);
   void part_has_ended(std::uint64_t number, std::size_t rank, const error* failure);
+  [[nodiscard]] operation* find(std::uint64_t number) noexcept;
   void drop(std::uint64_t number) noexcept;
   [[nodiscard]] error failure_of(const operation& failed) const;
   void check_run(const in_short& first, clock::time_point now);

@@ -211,17 +211,14 @@ rank_lists& rank_lists::apart(const std::vector<any_tensor>& x, const std::vecto
   const std::size_t ranks = per_item();
   for (std::size_t k = 0; to_.good() && k < y.size(); ++k) {
     if (y[k].null()) continue;
-    const std::string name = at("y", k);
+    // Names are made for tensors of one buffer alone, because all but wrong requests need none.
+    const auto check = [&](std::string_view list, std::size_t other, const any_tensor& with) {
+      if (!with.null() && with.buffer().get() == y[k].buffer().get())
+        to_.apart({at("y", k), y[k]}, {at(list, other), with});
+    };
     for (std::size_t other = k % ranks; other < y.size(); other += ranks) {
-      if (!x[other].null()) {
-        const std::string input = at("x", other);
-        if (may_be && other == k) {
-          to_.apart_or_same({name, y[k]}, {input, x[other]});
-        } else {
-          to_.apart({name, y[k]}, {input, x[other]});
-        }
-      }
-      if (other > k && !y[other].null()) to_.apart({name, y[k]}, {at("y", other), y[other]});
+      if (!may_be || other != k || !y[k].same_view(x[other])) check("x", other, x[other]);
+      if (other > k) check("y", other, y[other]);
     }
   }
   return *this;
