@@ -1,6 +1,8 @@
 // Requests that are sent one by one, beside the same requests as a graph: TROUPE_BACKEND says
 // where.
 
+#include "graphs/after_a_kill.hpp"
+#include "graphs/processor_time.hpp"
 #include "placement.hpp"
 #include "report.hpp"
 #include "samples.hpp"
@@ -11,10 +13,8 @@
 #include <troupe/troupe.hpp>
 
 #include <fmt/format.h>
-#include <sys/types.h>
 
 #include <cstdint>
-#include <ctime>
 #include <functional>
 #include <string>
 #include <vector>
@@ -23,22 +23,6 @@ namespace {
 
 using namespace troupe;
 using namespace troupe::bench;
-
-double microseconds(clockid_t clock) {
-  timespec now{};
-  ::clock_gettime(clock, &now);
-  return static_cast<double>(now.tv_sec) * 1e6 + static_cast<double>(now.tv_nsec) * 1e-3;
-}
-
-/// The processor time of the program and its worker.
-double processor_time(const device& gpu) {
-  double all = microseconds(CLOCK_PROCESS_CPUTIME_ID);
-  clockid_t worker = 0;
-  if (gpu.worker_pid() && ::clock_getcpuclockid(*gpu.worker_pid(), &worker) == 0) {
-    all += microseconds(worker);
-  }
-  return all;
-}
 
 std::vector<blas::gemm> products(device& gpu, std::size_t count) {
   const auto make = [&] { return gpu.tensor<float>({64, 64}, initial::zero).value(); };
@@ -125,11 +109,12 @@ void sending(report& out, device& gpu, std::int64_t tensors, double limit) {
 int main() {
   report out("graphs: requests as one, beside the same requests one by one");
   troupe::system system;
-  device gpu = system.device(0);
+  device gpu = system.device(0, {.standby = true});
   if (auto ready = gpu.wait_until_ready(); !ready) {
     out.could_not_measure("graphs", ready.error().message);
     return out.finish();
   }
+  wait_until_settled(gpu, true);
   for (const std::size_t count : {1U, 20U, 200U}) {
     const auto all = products(gpu, count);
     const request_graph g = graph_of(gpu, all);
@@ -157,6 +142,12 @@ int main() {
       times.add(bench::clock::now() - begin);
     }
     out.add({"add of a request", times.middle(), "us", "", {}, at_most(1)});
+  }
+  {
+    const auto all = products(gpu, 20);
+    const request_graph g = graph_of(gpu, all);
+    after_a_kill(
+        out, gpu, "20 sgemm 64", [&] { gpu.run(g).get(); }, [&] { send_one_by_one(gpu, all); });
   }
   sending(out, gpu, 20, 1.5);
   sending(out, gpu, 300, 15);

@@ -4,7 +4,8 @@
 
 The step is that of a Llama of 12 layers, width 768, 12 heads and one sequence with a cache of 1024
 tokens, in f16 on a GPU and f32 elsewhere. Without torch and a GPU only Troupe runs. Times are
-medians of a step, from the call until its result is there. The last line is JSON; with
+medians of a step, from the call until its result is there; then those of its pieces, each for all
+layers, which is a graph of its own. The last line is JSON; with
 TROUPE_BENCH_JSON it goes to that file, too.
 """
 
@@ -25,6 +26,7 @@ import troupe
 LAYERS = int(sys.argv[1]) if len(sys.argv) > 1 else 12
 WIDTH, HEADS, TOKENS, PAGE = 768, 12, 1024, 16
 SIZE = WIDTH // HEADS
+PIECES = ("norms", "qkv", "rows stored", "attention", "joined", "up", "silu", "down")
 
 
 def median(step: Callable[[int], Any], times: int) -> float:
@@ -69,40 +71,62 @@ class Decoder:
         self.one = gpu.tensor(np.array([1], "i4"))
         self.table = gpu.tensor(np.arange(TOKENS // PAGE, dtype="i4").reshape(1, -1))
 
-    def requests(self) -> list[tuple[Any, Any]]:
-        """Gives the requests that store rows, each with its cache."""
+    def requests(self, only: str = "") -> list[tuple[Any, Any]]:
+        """Gives the requests that store rows, each with its cache. `only`: one of PIECES."""
         gpu, ew, stored = self.gpu, self.gpu.elementwise, []
-        gpu.memory.copy(from_=self.first, to=self.x)
+
+        def has(piece: str) -> bool:
+            return only in ("", piece)
+
+        def product(piece: str, a: Any, b: Any, c: Any, beta: float = 0) -> None:
+            if has(piece):
+                gpu.blas.gemm(a=a, b=b, c=c, beta=beta)
+
+        if not only:
+            gpu.memory.copy(from_=self.first, to=self.x)
         for layer in self.layers:
-            ew.rms_norm(self.x, self.normed)
-            gpu.blas.gemm(a=self.normed, b=layer["qkv"], c=self.qkv)
+            if has("norms"):
+                ew.rms_norm(self.x, self.normed)
+            product("qkv", self.normed, layer["qkv"], self.qkv)
             q, k, v = (self.qkv[:, i * WIDTH : (i + 1) * WIDTH] for i in range(3))
             for row, cache in ((k, layer["keys"]), (v, layer["values"])):
-                put = ew.scatter_rows(x=row, indices=self.numbers[:1], table=cache)
-                stored.append((put, cache))
-            keys, values = (
-                layer[one].reshape(TOKENS // PAGE, PAGE, HEADS, SIZE).permute(0, 2, 1, 3)
-                for one in ("keys", "values")
-            )
-            gpu.dnn.attention_forward(
-                q=q.reshape(1, 1, HEADS, SIZE).permute(0, 2, 1, 3),
-                k=keys,
-                v=values,
-                o=self.joined.reshape(1, 1, HEADS, SIZE).permute(0, 2, 1, 3),
-                mask_diagonal="bottom_right",
-                mask_right=0,
-                mask_lengths_q=self.one,
-                mask_lengths_kv=self.numbers[1:],
-                pages_k=self.table,
-                pages_v=self.table,
-                all_attend=True,
-            )
-            gpu.blas.gemm(a=self.joined, b=layer["joined"], c=self.x, beta=1)
-            ew.rms_norm(self.x, self.normed)
-            gpu.blas.gemm(a=self.normed, b=layer["up"], c=self.inner)
-            ew.activation(self.inner, self.inner, kind="silu")
-            gpu.blas.gemm(a=self.inner, b=layer["down"], c=self.x, beta=1)
+                if has("rows stored"):
+                    put = ew.scatter_rows(x=row, indices=self.numbers[:1], table=cache)
+                    stored.append((put, cache))
+            if has("attention"):
+                self.attend(q, layer)
+            product("joined", self.joined, layer["joined"], self.x, 1)
+            if has("norms"):
+                ew.rms_norm(self.x, self.normed)
+            product("up", self.normed, layer["up"], self.inner)
+            if has("silu"):
+                ew.activation(self.inner, self.inner, kind="silu")
+            product("down", self.inner, layer["down"], self.x, 1)
         return stored
+
+    def attend(self, q: Any, layer: dict[str, Any]) -> None:
+        keys, values = (
+            layer[one].reshape(TOKENS // PAGE, PAGE, HEADS, SIZE).permute(0, 2, 1, 3)
+            for one in ("keys", "values")
+        )
+        self.gpu.dnn.attention_forward(
+            q=q.reshape(1, 1, HEADS, SIZE).permute(0, 2, 1, 3),
+            k=keys,
+            v=values,
+            o=self.joined.reshape(1, 1, HEADS, SIZE).permute(0, 2, 1, 3),
+            mask_diagonal="bottom_right",
+            mask_right=0,
+            mask_lengths_q=self.one,
+            mask_lengths_kv=self.numbers[1:],
+            pages_k=self.table,
+            pages_v=self.table,
+            all_attend=True,
+        )
+
+    def piece(self, name: str) -> troupe.Graph:
+        with self.gpu.record(name) as graph:
+            self.requests(name)
+        return graph
 
     def recorded(self) -> troupe.Graph:
         with self.gpu.record("decode step") as graph:
@@ -145,9 +169,63 @@ def of_troupe(times: int) -> dict[str, float]:
             "graph": median(lambda _: gpu.run(fixed).result(), times),
         }
         how = fixed.info(gpu)
-        print({key: how[key] for key in ("runs", "launches", "recordings", "bytes", "why")})
+        shown = ("runs", "launches", "recordings", "operations", "bytes", "why")
+        print({key: how[key] for key in shown})
         print([(one["requests"], one["why"]) for one in how["segments"] if one["why"]])
+        for name in PIECES:
+            one = decoder.piece(name)
+            found[name] = median(lambda _, run=one: gpu.run(run).result(), times // 3)
+            print(f"{name}: {one.info(gpu)['operations']} kernels and copies")
         return found
+
+
+def replayed(work: Callable[[], Any], often: int) -> float:
+    import torch
+
+    work()  # outside of the capture, so that libraries make what they need
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        work()
+
+    def replay(_: int) -> None:
+        graph.replay()
+        torch.cuda.synchronize()
+
+    return median(replay, often)
+
+
+def torch_pieces(
+    layers: list[Any], caches: list[Any], position: Any
+) -> dict[str, Callable[[], None]]:
+    import torch
+
+    functional = torch.nn.functional
+    on = {"device": "cuda", "dtype": torch.float16}
+    x, inner = torch.randn(1, WIDTH, **on), torch.randn(1, 4 * WIDTH, **on)
+    parts = torch.randn(3, WIDTH, **on).view(3, 1, HEADS, 1, SIZE)
+    everything = torch.ones(1, 1, 1, TOKENS, dtype=torch.bool, device="cuda")
+    one = torch.ones(WIDTH, **on)
+
+    def product(which: int, a: Any) -> Callable[[], None]:
+        return lambda: [a @ one[which] for one in layers] and None
+
+    def attention() -> None:
+        for cache in caches:
+            functional.scaled_dot_product_attention(parts[0], cache[0], cache[1], everything)
+
+    def repeated(call: Callable[[], Any], times: int) -> Callable[[], None]:
+        return lambda: [call() for _ in range(times)] and None
+
+    return {
+        "norms": repeated(lambda: functional.rms_norm(x, (WIDTH,), one), 2 * LAYERS),
+        "qkv": product(0, x),
+        "rows stored": lambda: [c.index_copy_(3, position, parts[1:]) for c in caches] and None,
+        "attention": attention,
+        "joined": product(1, x),
+        "up": product(2, x),
+        "silu": repeated(lambda: functional.silu(inner), LAYERS),
+        "down": product(3, inner),
+    }
 
 
 def of_torch(times: int) -> dict[str, float]:
@@ -183,15 +261,9 @@ def of_torch(times: int) -> dict[str, float]:
 
     with torch.no_grad():
         found = {"torch, eager": median(eager, times)}
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            step()
-
-        def replay(_: int) -> None:
-            graph.replay()
-            torch.cuda.synchronize()
-
-        found["torch, CUDA graph"] = median(replay, times)
+        found["torch, CUDA graph"] = replayed(step, times)
+        for name, work in torch_pieces(layers, caches, position).items():
+            found[f"torch, {name}"] = replayed(work, times // 3)
     return found
 
 
