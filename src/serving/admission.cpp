@@ -21,6 +21,10 @@ nanoseconds batch_queue::implementation::part_of_batch(std::int64_t cost) const 
   return from_seconds(predicted.of_batch() * part + predicted.of_cost() * c);
 }
 
+nanoseconds batch_queue::implementation::full_batch(std::int64_t cost) const noexcept {
+  return from_seconds(in_seconds(part_of_batch(cost)) * static_cast<double>(config.most_items));
+}
+
 nanoseconds batch_queue::implementation::in_flight_time(time_point now) const noexcept {
   nanoseconds sum{0};
   for (const auto& [id, one] : runs_) {
@@ -78,9 +82,9 @@ admission batch_queue::implementation::check(item_terms& terms, std::uint32_t& p
   if (const admission refused = check_item(terms, place, now); !refused) return refused;
   const nanoseconds part = part_of_batch(terms.cost);
   if (const refusal why = over_limits(terms); why != refusal::none) {
-    const nanoseconds batch = part * config.most_items;
-    return {.reason = why,
-            .retry_after = std::max<nanoseconds>(batch, std::chrono::milliseconds(1))};
+    return {
+        .reason = why,
+        .retry_after = std::max<nanoseconds>(full_batch(terms.cost), std::chrono::milliseconds(1))};
   }
 
   // Its place: behind all that goes before it, but a tenant waits for the others only in
@@ -126,8 +130,8 @@ admission batch_queue::implementation::check(item_terms& terms, std::uint32_t& p
 void batch_queue::implementation::note_overload(refusal why, const item_terms& terms,
                                                 time_point now) noexcept {
   // One that gives no time for a batch is refused by a queue that is idle, too.
-  const nanoseconds full = part_of_batch(terms.cost) * config.most_items;
-  const bool late = why == refusal::deadline && terms.deadline - now > 2 * full;
+  const bool late = why == refusal::deadline && terms.deadline > now &&
+                    terms.deadline - now > 2 * full_batch(terms.cost);
   if (late || why == refusal::device_time || why == refusal::items) overloaded_at_ = now;
 }
 

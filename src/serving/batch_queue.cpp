@@ -14,6 +14,7 @@ namespace {
 using std::chrono::nanoseconds;
 
 constexpr nanoseconds least_run_limit = std::chrono::milliseconds(50);
+constexpr nanoseconds longest_time = std::chrono::years(10);
 /// Tenants are charged this for a unit of cost until a batch has ended.
 constexpr double first_guess_seconds = 1e-6;
 
@@ -42,6 +43,10 @@ batch_config checked(batch_config c) {
             "preferred and padded sizes must ascend, from 1 at least");
   require(c.preferred.empty() || c.preferred.back() <= c.most_items,
           "a preferred size must not exceed most_items");
+  // So that any of them can be added to a time.
+  for (nanoseconds* time : {&c.delay, &c.starve, &c.run_limit, &c.failover, &c.quarantine,
+                            &c.probation, &c.queue.device_time})
+    *time = std::min(*time, longest_time);
   return c;
 }
 
@@ -369,7 +374,7 @@ bool batch_queue::forgive(std::uint64_t fingerprint) noexcept {
   return implementation_->quarantined.erase(fingerprint) > 0;
 }
 void batch_queue::learn(std::int64_t cost, nanoseconds time) noexcept {
-  implementation_->predicted.add(cost, time);
+  if (cost > 0) implementation_->predicted.add(cost, time);
 }
 const prediction& batch_queue::predicted() const noexcept { return implementation_->predicted; }
 queue_facts batch_queue::facts() const { return implementation_->facts(); }

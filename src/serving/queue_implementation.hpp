@@ -74,6 +74,8 @@ class batch_queue::implementation {
   [[nodiscard]] admission check_item(item_terms& terms, std::uint32_t& place, time_point now) const;
   [[nodiscard]] refusal over_limits(const item_terms& terms) const;
   [[nodiscard]] std::chrono::nanoseconds part_of_batch(std::int64_t cost) const noexcept;
+  /// Predicted time of a batch that is full of such items.
+  [[nodiscard]] std::chrono::nanoseconds full_batch(std::int64_t cost) const noexcept;
   /// Until what is in flight has ended, as predicted.
   [[nodiscard]] std::chrono::nanoseconds in_flight_time(time_point now) const noexcept;
   /// Predictions refuse only while batches run that correct them: one that is too long could

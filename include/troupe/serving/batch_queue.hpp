@@ -88,7 +88,7 @@ class TROUPE_EXPORT batch_queue {
   /// Takes the item out of quarantine. False if it was not there.
   bool forgive(std::uint64_t fingerprint) noexcept;
 
-  /// A batch that ran elsewhere, such as a warm-up run.
+  /// A batch that ran elsewhere, such as a warm-up run. One without cost says nothing.
   void learn(std::int64_t cost, std::chrono::nanoseconds time) noexcept;
   [[nodiscard]] const prediction& predicted() const noexcept;
   [[nodiscard]] queue_facts facts() const;

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <deque>
 #include <memory>
 #include <span>
 #include <unordered_map>
@@ -48,9 +49,7 @@ class batching final : public actor {
     item_terms terms;
   };
   struct wake {};
-  struct begun {
-    batch_plan plan;
-  };
+  struct begun {};
   struct facts_wanted {};
   struct forgiven {
     std::uint64_t fingerprint;
@@ -65,7 +64,10 @@ class batching final : public actor {
   future<Out> handle(asked m) {
     m.terms.deadline = std::min(m.terms.deadline, current_deadline());
     const admission verdict = queue_.admit(m.terms, now());
-    if (!verdict) return make_failed_future<Out>(refusal_error(verdict));
+    if (!verdict) {
+      begin();
+      return make_failed_future<Out>(refusal_error(verdict));
+    }
     entry& made = *(entries_[verdict.item] = std::make_shared<entry>(std::move(m.item)));
     future<Out> later = made.answer.get_future();
     pump();
@@ -75,10 +77,13 @@ class batching final : public actor {
     armed_ = time_point::max();
     pump();
   }
-  task<void> handle(begun m) {
+  task<void> handle(begun) {
+    batch<In> what{std::move(planned_.front()), {}};
+    planned_.pop_front();
+    --told_;
+    const batch_plan& plan = what.plan;
     std::vector<std::shared_ptr<entry>> kept;  // an item may end before its batch
-    batch<In> what{m.plan, {}};
-    for (const item_id one : m.plan.items) {
+    for (const item_id one : plan.items) {
       const auto& found = entries_.at(one);
       found->gone = found->answer.abandoned();
       if (found->gone) queue_.leave(one, now());
@@ -94,14 +99,23 @@ class batching final : public actor {
       failed = *troupe::detail::current_failure();
     }
     if (failed.code == errc{})
-      answer(m.plan, std::move(answers));
+      answer(plan, std::move(answers));
     else
-      fail(m.plan, failed);
+      fail(plan, failed);
     pump();
   }
-  queue_facts handle(facts_wanted) const { return queue_.facts(); }
-  bool handle(forgiven m) { return queue_.forgive(m.fingerprint); }
-  void handle(closed) { queue_.close(); }
+  queue_facts handle(facts_wanted) {
+    begin();
+    return queue_.facts();
+  }
+  bool handle(forgiven m) {
+    begin();
+    return queue_.forgive(m.fingerprint);
+  }
+  void handle(closed) {
+    begin();
+    queue_.close();
+  }
 
  private:
   struct entry {
@@ -135,9 +149,15 @@ class batching final : public actor {
     for (const item_end& one : queue_.take_ended())
       end(one.item, ending_error(one.how, why));
   }
+  /// A mailbox that is full refuses the message. Then others are in it, each of which tries again.
+  void begin() {
+    while (told_ < planned_.size() && reference(this).tell(begun{}))
+      ++told_;
+  }
   void pump() {
     while (auto plan = queue_.next(now()))
-      reference(this).tell(begun{*std::move(plan)});
+      planned_.push_back(*std::move(plan));
+    begin();
     for (const item_end& one : queue_.take_ended())
       end(one.item, ending_error(one.how, {}));
     const time_point at = queue_.wake_at();
@@ -149,6 +169,8 @@ class batching final : public actor {
 
   batch_queue queue_;
   std::shared_ptr<function> run_;
+  std::deque<batch_plan> planned_;  ///< batches that are about to begin
+  std::size_t told_ = 0;            ///< how many of them have a message in the mailbox
   std::unordered_map<item_id, std::shared_ptr<entry>> entries_;
   timer timer_;
   time_point armed_ = time_point::max();

@@ -12,7 +12,9 @@ using serving::batch_queue;
 
 /// Times are seconds of the caller's clock, as `loop.time()` says them.
 serving::time_point moment(double seconds) {
+  if (seconds != seconds) throw nb::value_error("a time must be a number");
   if (seconds > 9e9) return serving::time_point::max();
+  if (seconds < 0) return serving::time_point{};  // the clock begins at 0
   return serving::time_point(std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9)));
 }
 double seconds(std::chrono::nanoseconds t) { return static_cast<double>(t.count()) * 1e-9; }

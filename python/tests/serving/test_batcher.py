@@ -1,9 +1,11 @@
 """`troupe.serving.Batcher`: batches of which only the culprit fails."""
 
 import asyncio
+import gc
 import math
 import os
 import signal
+import time
 
 import numpy as np
 import pytest
@@ -167,6 +169,16 @@ async def test_one_that_hangs_is_found_by_the_run_limit():
 
 
 @in_loop
+async def test_the_run_limit_accuses_nobody_whose_function_is_in_a_thread():
+    def run(items):
+        time.sleep(0.3)  # its pieces would wait for this thread, and for one another
+        return [2 * one for one in items]
+
+    async with Batcher(run, run_limit=0.05, failover=0.0) as batcher:
+        assert await asyncio.gather(*map(batcher, range(6))) == [0, 2, 4, 6, 8, 10]
+
+
+@in_loop
 async def test_deadlines_cancellation_and_limits():
     gate = asyncio.Event()
     seen = []
@@ -221,12 +233,17 @@ async def test_closing_does_not_wait_for_ever():
     async def run(items):
         await asyncio.sleep(60)
 
-    batcher = Batcher(run)
-    answer = batcher(1)
+    wrong = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, what: wrong.append(what))
+    batcher = Batcher(run, items=1)
+    answers = [batcher(i) for i in range(5)]  # two are in batches, three wait
     await asyncio.sleep(0)
     await batcher.close(drain=0.01)
-    with pytest.raises(troupe.DeviceStopped):
-        await answer
+    for one in answers:
+        with pytest.raises(troupe.DeviceStopped):
+            await one
+    gc.collect()
+    assert wrong == []
 
 
 def test_items_that_end_their_worker_fail_alone(system, tmp_path):

@@ -184,5 +184,6 @@ class Planner:
         if job.sequence is None:
             job.sequence = self.cache.begin()
         job.done = job.shared = found
+        self.prefix.admitted(len(job.tokens) - 1, found)
         self.running.append(job)
         return self._chunk(job, left)

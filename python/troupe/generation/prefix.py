@@ -52,9 +52,12 @@ class Prefix:
             best = (next(iter(known.sequences)), number * self._size)
         if best[0] in self._kept:
             self._kept.move_to_end(best[0])
-        self.queries += len(tokens)
-        self.hits += best[1]
         return best
+
+    def admitted(self, tokens: int, found: int) -> None:
+        """Counts what `find` found, once for a job: one that has to wait is looked for again."""
+        self.queries += tokens
+        self.hits += found
 
     def add(self, tenant: str, tokens: Sequence[int], sequence: int) -> None:
         """A sequence holds these tokens; called again when it has more."""

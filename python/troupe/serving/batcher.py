@@ -199,11 +199,7 @@ class Batcher(Generic[In, Out]):
 
     def forgive(self, fingerprint: str | None = None) -> int:
         """Takes a culprit, or all, out of quarantine. How many there were."""
-        chosen = (
-            [one["fingerprint"] for one in self.quarantined()]
-            if fingerprint is None
-            else [fingerprint]
-        )
+        chosen = [fingerprint] if fingerprint else [o["fingerprint"] for o in self.quarantined()]
         return sum(self._queue.forgive(int(one, 16)) for one in chosen)
 
     async def close(self, drain: float = 30.0) -> None:
@@ -219,6 +215,7 @@ class Batcher(Generic[In, Out]):
                     task.cancel()
                 stopped = DeviceStopped(f"{self.name}: closed before it was answered")
                 for number in list(self._entries):
+                    self._queue.leave(number, self._now())  # so that it is in no later batch
                     self._end(number, stopped)
                 if self._tasks:
                     await asyncio.wait(self._tasks)
@@ -285,10 +282,9 @@ class Batcher(Generic[In, Out]):
     async def _serve(
         self, number: int, items: list[int], entries: list[Entry], batch: Batch[In]
     ) -> None:
-        limit = batch.run_limit if self._run_limit else None
         try:
-            async with asyncio.timeout(limit) as timer:
-                answers = await self._answers(batch)
+            async with asyncio.timeout(None) as timer:
+                answers = await self._answers(batch, timer)
         except asyncio.CancelledError:
             self._queue.finish(number, self._now(), "failed", 0, 0)
             stopped = DeviceStopped(f"{self.name}: closed before it was answered")
@@ -303,15 +299,18 @@ class Batcher(Generic[In, Out]):
         self._tasks.discard(task)
         self._pump()
 
-    async def _answers(self, batch: Batch[In]) -> list[Any]:
+    async def _answers(self, batch: Batch[In], timer: asyncio.Timeout) -> list[Any]:
+        # No limit for a thread: the pieces of its batch would wait for it until theirs are over.
         said: Any
         if self._threads is None:
-            said = await self._run(batch)  # type: ignore[misc]
+            said = self._run(batch)
         else:
             assert self._loop is not None
             said = await self._loop.run_in_executor(self._threads, self._run, batch)
-            if inspect.isawaitable(said):
-                said = await said
+        if inspect.isawaitable(said):
+            if batch.run_limit and self._run_limit:
+                timer.reschedule(self._now() + batch.run_limit)
+            said = await said
         answers = list(said)
         if len(answers) != len(batch):
             raise WrongNumber(

@@ -51,7 +51,11 @@ void lane_walk::advance() {
 
 std::vector<std::uint16_t> lane_walk::in_flight() const {
   std::vector<std::uint16_t> slots;
-  for (std::uint32_t slot = 0; slot < requests_.capacity(); ++slot) {
+  slots.reserve(in_flight_count_);
+  // The slot that was freed last is taken next, so those in use are the first ones. All records
+  // together are megabytes, and limits are looked at often.
+  for (std::uint32_t slot = 0; slots.size() < in_flight_count_ && slot < requests_.capacity();
+       ++slot) {
     if (records_[slot].in_flight()) slots.push_back(static_cast<std::uint16_t>(slot));
   }
   std::ranges::sort(slots, {}, [this](std::uint16_t slot) { return records_[slot].ticket; });

@@ -64,12 +64,15 @@ class overwritten {
       const auto of_other = other.bytes_.find(buffer);
       ranges common;
       if (of_other != other.bytes_.end()) {
-        for (const auto& [begin, end] : mine) {
-          for (const auto& [other_begin, other_end] : of_other->second) {
-            const std::uint64_t first = std::max(begin, other_begin);
-            const std::uint64_t last = std::min(end, other_end);
-            if (first < last) common.emplace(first, last);
-          }
+        const ranges& others = of_other->second;
+        auto one = mine.cbegin();
+        auto other_one = others.cbegin();
+        while (one != mine.cend() && other_one != others.cend()) {
+          const std::uint64_t first = std::max(one->first, other_one->first);
+          const std::uint64_t last = std::min(one->second, other_one->second);
+          if (first < last) common.emplace_hint(common.end(), first, last);
+          // The one that ends first has nothing in common with the next.
+          ++(one->second < other_one->second ? one : other_one);
         }
       }
       mine = std::move(common);

@@ -33,29 +33,43 @@ class sorted_views {
   }
   void sort() {
     std::ranges::sort(all_, {}, [](const entry& e) { return e.bytes.begin; });
-    const std::byte* last = nullptr;
-    for (entry& e : all_)
-      e.last_end = last = last == nullptr ? e.bytes.end : std::max(last, e.bytes.end);
+    note_ends(0, all_.size());
   }
-  /// Calls `found` with each view that has a byte in common with that one, until it returns false.
+  /// Calls `found` with each view that has a byte in common with that one, until it returns false:
+  /// those that begin last first. A view of all memory costs the others nothing.
   template <class Found>
   void each_at(const any_tensor& t, Found&& found) const {
-    const view_interval bytes = interval_of(t);
-    auto one =
-        std::ranges::lower_bound(all_, bytes.end, {}, [](const entry& e) { return e.bytes.begin; });
-    while (one != all_.begin()) {
-      --one;
-      if (one->last_end <= bytes.begin) return;
-      if (one->bytes.end > bytes.begin && !found(one->root)) return;
-    }
+    (void)visit(0, all_.size(), interval_of(t), found);
   }
 
  private:
   struct entry {
     view_interval bytes;
     std::size_t root = 0;
-    const std::byte* last_end = nullptr;  // the largest end up to this one
+    const std::byte* last_end = nullptr;  // the largest end in the subtree
   };
+
+  /// The sorted views are a tree: the root of a range is its middle, with the ranges before and
+  /// behind.
+  const std::byte* note_ends(std::size_t from, std::size_t to) {
+    if (from == to) return nullptr;
+    const std::size_t middle = from + (to - from) / 2;
+    entry& one = all_[middle];
+    one.last_end = std::max({one.bytes.end, note_ends(from, middle), note_ends(middle + 1, to)});
+    return one.last_end;
+  }
+  template <class Found>
+  bool visit(std::size_t from, std::size_t to, const view_interval& bytes, Found& found) const {
+    if (from == to) return true;
+    const std::size_t middle = from + (to - from) / 2;
+    const entry& one = all_[middle];
+    if (one.last_end <= bytes.begin) return true;
+    if (one.bytes.begin < bytes.end) {
+      if (!visit(middle + 1, to, bytes, found)) return false;
+      if (one.bytes.end > bytes.begin && !found(one.root)) return false;
+    }
+    return visit(from, middle, bytes, found);
+  }
   std::vector<entry> all_;
 };
 

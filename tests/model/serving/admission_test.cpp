@@ -96,6 +96,31 @@ TEST(Admission, RefusesTermsOutOfRange) {
   served packed({});
   EXPECT_EQ(packed.ask({.cost = most}), 0U);
   EXPECT_EQ(packed.ask({.cost = 0}), 0U);
+  EXPECT_EQ(packed.ask({.cost = -most}), 0U);
+  packed.queue.learn(0, 1s);  // says nothing
+  packed.queue.learn(1, 1s);
+  for (const std::int64_t cost : {most, -most})
+    EXPECT_EQ(packed.queue.check({.cost = cost}, packed.now).reason, refusal::cost);
+  EXPECT_EQ(packed.ask({.deadline = time_point::min()}), 0U);
+  EXPECT_EQ(packed.last_refusal.reason, refusal::deadline);
+}
+
+TEST(Admission, HasTimesThatMeanForEver) {
+  constexpr nanoseconds for_ever = nanoseconds::max();
+  served s({.most_items = 2,
+            .delay = for_ever,
+            .starve = for_ever,
+            .queue = {.device_time = for_ever},
+            .run_limit = for_ever,
+            .quarantine = for_ever,
+            .probation = for_ever});
+  const item_id waits = s.ask({});
+  s.advance(1s);
+  EXPECT_FALSE(s.answered.contains(waits));
+  const item_id fills = s.ask({});
+  s.advance(1s);
+  EXPECT_TRUE(s.answered.contains(waits));
+  EXPECT_TRUE(s.answered.contains(fills));
 }
 
 TEST(Admission, RecoversFromAPredictionThatWasFarTooLong) {

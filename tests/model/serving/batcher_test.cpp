@@ -130,6 +130,35 @@ TEST_F(BatcherTest, RefusesAndEndsWhatIsLateAndRunsNothingForNobody) {
   EXPECT_EQ(after.get_result().error().code_name, "closed");
 }
 
+// A batch that ends is no message, so it makes no room for the one that begins the next batch.
+TEST_F(BatcherTest, BeginsBatchesAlsoWhileItsMailboxIsFull) {
+  std::vector<promise<void>> runs;
+  batcher<std::string, std::size_t> b(kit.system(), {.most_items = 1, .in_flight = 1},
+                                      [&](const batch<std::string>& texts) -> task<answers> {
+                                        const std::size_t size = texts.items.front()->size();
+                                        runs.emplace_back();
+                                        co_await runs.back().get_future();
+                                        answers all;
+                                        all.emplace_back(size);
+                                        co_return all;
+                                      });
+  auto first = b.ask("a");
+  auto second = b.ask("bb");
+  kit.run_until_idle();
+  ASSERT_EQ(runs.size(), 1U);
+  std::vector<future<queue_facts>> others;
+  for (std::int64_t i = 0; i < mailbox_options{}.capacity; ++i)
+    others.push_back(b.facts());
+  promise<void> ends = std::move(runs.front());
+  ends.set_value();
+  kit.run_until_idle();
+  EXPECT_EQ(first.get(), 1U);
+  ASSERT_EQ(runs.size(), 2U);
+  runs.back().set_value();
+  kit.run_until_idle();
+  EXPECT_EQ(second.get(), 2U);
+}
+
 TEST_F(BatcherTest, QuarantinesByAFingerprintOfTheContent) {
   const std::string text = "crash";
   const auto mark = fingerprint_of(std::as_bytes(std::span(text)));

@@ -203,6 +203,13 @@ def test_a_prefix_is_computed_once_for_each_tenant(engine_of, reference):
     assert sum(engine.model.steps) - computed == 109 - 96
 
 
+def test_a_job_that_waits_for_pages_is_counted_once(engine_of):
+    engine = engine_of(tokens=160)
+    run(engine, prompts(2, lengths=(100, 101)), limit=8)
+    assert engine.planner.preemptions == 0
+    assert (engine.planner.prefix.queries, engine.planner.prefix.hits) == (2 * 99, 0)
+
+
 def test_choices_share_their_prompt(engine_of):
     (prompt,) = prompts(1, lengths=(64, 65))
     engine = engine_of()

@@ -1,5 +1,6 @@
 #include "libraries/blas/cpu/thin/thin_product.hpp"
 
+#include "base/processor.hpp"
 #include "libraries/blas/cpu/thin/thread_pool.hpp"
 
 #include <algorithm>
@@ -123,9 +124,9 @@ struct kernels {
 /// Null for processors without AVX2.
 kernels mine() noexcept {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
-    return {f32_avx512, bf16_avx512};
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return {f32_avx2, bf16_avx2};
+  const auto level = troupe::detail::processor();
+  if (level == troupe::detail::processor_level::avx512) return {f32_avx512, bf16_avx512};
+  if (level == troupe::detail::processor_level::avx2) return {f32_avx2, bf16_avx2};
 #endif
   return {};
 }

@@ -1,5 +1,6 @@
 #define KERNELS plain
 #define VECTOR_BYTES 16
+#include "base/processor.hpp"
 #include "libraries/dnn/cpu/attention/kernels_for.hpp"
 
 namespace troupe::cpu::attention {
@@ -12,10 +13,9 @@ extern template const kernels<double> kernel_sets<double>::avx512;
 template <class T>
 const kernels<T>& kernels<T>::mine() noexcept {
   static const kernels& best = []() -> const kernels& {
-    const bool avx2 = __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0;
-    const bool avx512 =
-        avx2 && __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
-        __builtin_cpu_supports("avx512dq") != 0 && __builtin_cpu_supports("avx512vl") != 0;
+    const auto level = troupe::detail::processor();
+    const bool avx2 = level >= troupe::detail::processor_level::avx2;
+    const bool avx512 = level == troupe::detail::processor_level::avx512;
     return avx512 ? kernel_sets<T>::avx512 : avx2 ? kernel_sets<T>::avx2 : kernel_sets<T>::plain;
   }();
   return best;

@@ -1,4 +1,5 @@
 #define KERNELS plain
+#include "base/processor.hpp"
 #include "libraries/dnn/cpu/lines/line_kernels_for.hpp"
 
 namespace troupe::cpu {
@@ -15,10 +16,9 @@ OF_OTHERS(bf16)
 template <class T>
 const line_kernels<T>& line_kernels<T>::mine() noexcept {
   static const line_kernels& best = []() -> const line_kernels& {
-    const bool avx2 = __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0;
-    const bool avx512 =
-        avx2 && __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
-        __builtin_cpu_supports("avx512dq") != 0 && __builtin_cpu_supports("avx512vl") != 0;
+    const auto level = troupe::detail::processor();
+    const bool avx2 = level >= troupe::detail::processor_level::avx2;
+    const bool avx512 = level == troupe::detail::processor_level::avx512;
     return avx512 ? line_kernel_sets<T>::avx512
            : avx2 ? line_kernel_sets<T>::avx2
                   : line_kernel_sets<T>::plain;

@@ -1,6 +1,7 @@
 #define CELLS plain
 #define VECTOR_BYTES 16
 #define ROWS 4
+#include "base/processor.hpp"
 #include "libraries/dnn/cpu/rnn/cells_for.hpp"
 
 namespace troupe::cpu::rnn {
@@ -13,10 +14,9 @@ extern template const cells<double> cell_sets<double>::avx512;
 template <class T>
 const cells<T>& cells<T>::mine() noexcept {
   static const cells& best = []() -> const cells& {
-    const bool avx2 = __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0;
-    const bool avx512 =
-        avx2 && __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
-        __builtin_cpu_supports("avx512dq") != 0 && __builtin_cpu_supports("avx512vl") != 0;
+    const auto level = troupe::detail::processor();
+    const bool avx2 = level >= troupe::detail::processor_level::avx2;
+    const bool avx512 = level == troupe::detail::processor_level::avx512;
     return avx512 ? cell_sets<T>::avx512 : avx2 ? cell_sets<T>::avx2 : cell_sets<T>::plain;
   }();
   return best;
