@@ -31,16 +31,37 @@ __global__ void __launch_bounds__(checking_threads)
   if (threadIdx.x == 0) *first_bad = least;
 }
 
-__global__ void report(row_operands r, const place* first_bad, late_failure failure) {
-  if (*first_bad == nowhere) return;
-  const auto k = static_cast<std::int64_t>(*first_bad);
+__device__ void tell(const row_operands& r, std::int64_t k, const late_failure& failure) {
   failure.write(errc::invalid_argument, "index number ", k, " is ", r.index(k),
                 ", not within 0 and ", r.rows - 1);
 }
 
+__global__ void report(row_operands r, const place* first_bad, late_failure failure) {
+  if (*first_bad != nowhere) tell(r, static_cast<std::int64_t>(*first_bad), failure);
+}
+
+// Few indices are checked by each block, so that one kernel does all: a step of a model looks at a
+// few rows of a large table, and three kernels would take longer than the rows.
+constexpr std::int64_t most_few_read = 256;
+constexpr std::int64_t most_few_changed = 1024;
+
+/// True if an index is out of range; the first block reports the first one. Called by all threads.
+__device__ bool has_bad(const row_operands& r, const late_failure& failure) {
+  __shared__ place least;
+  if (threadIdx.x == 0) least = nowhere;
+  __syncthreads();
+  for (std::int64_t k = threadIdx.x; k < r.count(); k += threads) {
+    if (!r.is_row(r.index(k))) atomicMin(&least, static_cast<place>(k));
+  }
+  __syncthreads();
+  const place first = least;
+  if (first == nowhere) return false;
+  if (blockIdx.x == 0 && threadIdx.x == 0) tell(r, static_cast<std::int64_t>(first), failure);
+  return true;
+}
+
 template <class Unit>
-__global__ void __launch_bounds__(threads) gather(row_operands r, const place* first_bad) {
-  if (*first_bad != nowhere) return;
+__device__ void gather_elements(const row_operands& r) {
   const std::int64_t all = r.count() * r.width;
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads;
   for (std::int64_t flat = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x;
@@ -48,6 +69,45 @@ __global__ void __launch_bounds__(threads) gather(row_operands r, const place* f
     const std::int64_t k = flat / r.width;
     const std::int64_t j = flat % r.width;
     r.of_list<Unit>(k)[j * r.list_step] = r.of_table<Unit>(r.index(k))[j * r.table_step];
+  }
+}
+
+template <class Unit>
+__global__ void __launch_bounds__(threads) gather(row_operands r, const place* first_bad) {
+  if (*first_bad == nowhere) gather_elements<Unit>(r);
+}
+template <class Unit>
+__global__ void __launch_bounds__(threads) gather_few(row_operands r, late_failure failure) {
+  if (!has_bad(r, failure)) gather_elements<Unit>(r);
+}
+
+// One block per row of the list. If indices are equal, the block of the last row stores that row, or
+// the block of the first one adds all of them in order; the others do nothing.
+template <class T>
+__global__ void __launch_bounds__(threads)
+    change_few_rows(row_operands r, row_change how, late_failure failure) {
+  __shared__ bool matches[most_few_changed];
+  if (has_bad(r, failure)) return;
+  const std::int64_t mine = blockIdx.x;
+  const std::int64_t row = r.index(mine);
+  bool is_of_another = false;
+  for (std::int64_t k = threadIdx.x; k < r.count(); k += threads) {
+    const bool match = r.index(k) == row;
+    matches[k] = match;
+    if (match && k != mine && (k > mine) == (how == row_change::set)) is_of_another = true;
+  }
+  if (__syncthreads_or(is_of_another ? 1 : 0) != 0) return;
+  T* const to = r.of_table<T>(row);
+  const std::int64_t end = how == row_change::set ? mine + 1 : r.count();
+  for (std::int64_t j = threadIdx.x; j < r.width; j += threads) {
+    sum_type<T> sum{};
+    if (how == row_change::add) sum = elementwise::widened(to[j * r.table_step]);
+    for (std::int64_t k = mine; k < end; ++k) {
+      if (!matches[k]) continue;
+      const auto x = elementwise::widened(r.of_list<T>(k)[j * r.list_step]);
+      sum = how == row_change::set ? x : sum + x;
+    }
+    to[j * r.table_step] = elementwise::narrowed_sum<T>(sum);
   }
 }
 
@@ -141,37 +201,48 @@ result<void> checked(const row_operands& r, lane& where, late_failure failure, C
   return launch(report, 1, 1, where.stream(), r, first_bad, failure);
 }
 
-template <class Unit>
-result<void> enqueue_gather_of(const row_operands& r, lane& where, const place* first_bad) {
+std::int64_t blocks_of(const row_operands& r) noexcept {
   constexpr std::int64_t most_blocks = 8192;
-  const std::int64_t all = r.count() * r.width;
-  if (all == 0) return {};
-  return launch(gather<Unit>, std::min((all - 1) / threads + 1, most_blocks), threads,
-                where.stream(), r, first_bad);
+  return std::min((r.count() * r.width + threads - 1) / threads, most_blocks);
+}
+
+template <class Unit>
+result<void> enqueue_gather_of(const row_operands& r, lane& where, late_failure failure) {
+  const std::int64_t blocks = blocks_of(r);
+  if (r.count() <= most_few_read && blocks > 0)
+    return launch(gather_few<Unit>, blocks, threads, where.stream(), r, failure);
+  return checked(r, where, failure, [&](const place* first_bad) -> result<void> {
+    if (blocks == 0) return {};
+    return launch(gather<Unit>, blocks, threads, where.stream(), r, first_bad);
+  });
 }
 
 }  // namespace
 
 result<void> enqueue_gather(const row_operands& r, std::int64_t element_bytes, lane& where,
                             late_failure failure) {
-  return checked(r, where, failure, [&](const place* first_bad) {
-    switch (element_bytes) {
-      case 1:
-        return enqueue_gather_of<std::uint8_t>(r, where, first_bad);
-      case 2:
-        return enqueue_gather_of<std::uint16_t>(r, where, first_bad);
-      case 4:
-        return enqueue_gather_of<std::uint32_t>(r, where, first_bad);
-      case 8:
-        return enqueue_gather_of<std::uint64_t>(r, where, first_bad);
-      default:
-        return enqueue_gather_of<double2>(r, where, first_bad);
-    }
-  });
+  switch (element_bytes) {
+    case 1:
+      return enqueue_gather_of<std::uint8_t>(r, where, failure);
+    case 2:
+      return enqueue_gather_of<std::uint16_t>(r, where, failure);
+    case 4:
+      return enqueue_gather_of<std::uint32_t>(r, where, failure);
+    case 8:
+      return enqueue_gather_of<std::uint64_t>(r, where, failure);
+    default:
+      return enqueue_gather_of<double2>(r, where, failure);
+  }
 }
 
 result<void> enqueue_row_change(const row_operands& r, dtype type, row_change how, lane& where,
                                 late_failure failure) {
+  const bool are_few = how != row_change::sum && r.count() > 0 && r.count() <= most_few_changed;
+  if (are_few) {
+    return elementwise::for_summed_type(type, [&]<class T>(T) {
+      return launch(change_few_rows<T>, r.count(), threads, where.stream(), r, how, failure);
+    });
+  }
   return checked(r, where, failure, [&](const place* first_bad) -> result<void> {
     if (r.rows == 0 || r.width == 0) return {};
     return elementwise::for_summed_type(type, [&]<class T>(T) {
