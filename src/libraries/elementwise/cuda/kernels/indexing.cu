@@ -81,8 +81,8 @@ __global__ void __launch_bounds__(threads) gather_few(row_operands r, late_failu
   if (!has_bad(r, failure)) gather_elements<Unit>(r);
 }
 
-// One block per row of the list. If indices are equal, the block of the last row stores that row, or
-// the block of the first one adds all of them in order; the others do nothing.
+// One block per row of the list. If indices are equal, the block of the last row stores that row,
+// or the block of the first one adds all of them in order; the others do nothing.
 template <class T>
 __global__ void __launch_bounds__(threads)
     change_few_rows(row_operands r, row_change how, late_failure failure) {
