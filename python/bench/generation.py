@@ -27,7 +27,7 @@ from troupe.generation.checkpoint import Checkpoint, Sizes, load
 from troupe.generation.engine import Engine
 from troupe.generation.jobs import Job, Taken
 from troupe.generation.plan import Limits
-from troupe.generation.step import Step
+from troupe.generation.step import Chunk, Step
 from troupe.serve.models.llama import Llama
 
 SIZES = Sizes(30, 9, 3, 64, 576, 1536, 49_152, 8192, 1e-5, 100_000.0, "interleaved")
@@ -227,29 +227,29 @@ KINDS = ("kill", "exit", "segmentation_fault", "hang", "poison")
 KINDS_OF_GPUS = ("kill", "trap", "unmapped_address", "hang", "poison")
 
 
-class Faulty:
-    """A model that, before a step, has the device do what is asked for."""
+class Faulty(Engine):
+    """Has the device do what is asked for, as a part of the next step."""
 
-    def __init__(self, model: Llama) -> None:
-        self.model, self.sizes, self.gpu, self.cache = model, model.sizes, model.gpu, model.cache
+    def __init__(self, model: Llama, **kwargs: Any) -> None:
         self.next = ""
-        self.poisoned: set[int] = set()
+        self.poisoned = {13}
+        super().__init__(model, **kwargs)
 
-    def forward(self, step: Step) -> Any:
-        if self.poisoned.intersection(step.ids.tolist()):
-            self.gpu.fault.inject(what="segmentation_fault", quarantine=False).result()
+    def _step(self, chunks: list[Chunk], record: bool) -> None:
+        inject = self.model.gpu.fault.inject
+        if any(self.poisoned.intersection(one.ids) for one in chunks):
+            inject(what="segmentation_fault", quarantine=False).result()
         kind, self.next = self.next, ""
         if kind:
             limit = {"run_limit": 0.2} if kind == "hang" else {}
-            self.gpu.fault.inject(what=kind, quarantine=False, **limit).result()
-        return self.model.forward(step)
+            inject(what=kind, quarantine=False, **limit).result()
+        super()._step(chunks, record)
 
 
 def faults(gpu: troupe.Device, model: Llama, on_gpu: bool, seconds: float) -> None:
     """64 streams at a time, a fault each second; wrong tokens are those that the model, asked again
     with the whole text, finds less likely than another by more than rounding."""
-    faulty = Faulty(model)
-    engine = Engine(faulty, tokens=200 * STREAMS, limits=Limits(running=STREAMS))
+    engine = Faulty(model, tokens=200 * STREAMS, limits=Limits(running=STREAMS))
     run(engine, prompts(STREAMS), 8)
     ending, made = threading.Event(), {kind: 0 for kind in (KINDS_OF_GPUS if on_gpu else KINDS)}
     struck: list[tuple[str, float]] = []
@@ -269,11 +269,10 @@ def faults(gpu: troupe.Device, model: Llama, on_gpu: bool, seconds: float) -> No
                 engine.submit(Job([7, 13, 7], sink, limit=4))
                 bad.append(sink)
             else:
-                faulty.next = kind
+                engine.next = kind
             made[kind] += 1
 
     bad: list[Timed] = []
-    faulty.poisoned = {13}
     thread = threading.Thread(target=trouble)
     thread.start()
     begin = time.perf_counter()

@@ -42,6 +42,15 @@ struct kv_growth {
   std::int64_t tokens = 1;
 };
 
+/// Places of the new tokens of a packed step, for programs that write them by themselves: for each
+/// token its row, which is page · page_size + its place in the page; for each sequence its tokens
+/// with the new ones, and its pages, 0 behind the last.
+struct kv_places {
+  std::span<std::int32_t> rows;
+  std::span<std::int32_t> lengths;
+  std::span<std::int32_t> pages;  ///< as many for each sequence
+};
+
 /// One step of a model for some sequences of a `kv_cache`: new tokens in every layer, as many for
 /// each sequence, or packed. `commit` makes them part of the sequences. If the step is destroyed
 /// without it, sequences keep their lengths and all content, bit for bit.
@@ -68,6 +77,14 @@ class TROUPE_EXPORT kv_step {
   /// `commit` says `out_of_memory`.
   [[nodiscard]] attention_forward attend(std::int64_t layer, const any_tensor& q,
                                          const any_tensor& o);
+
+  /// Tells where the step's tokens go, and that the program writes them there by itself in every
+  /// layer, as a request graph does: then `append` is not needed. The program sends what reads or
+  /// writes the cache besides only when its requests have ended. If the step is destroyed without a
+  /// commit, its rows are set to zero first.
+  /// \errors `invalid_argument` if the step has an append or is not packed, or if there is no room
+  /// for the places
+  [[nodiscard]] result<void> write(const kv_places& to);
 
   /// Waits for the step's requests, and adds its tokens to their sequences if every layer has them.
   /// Otherwise the sequences stay as they were before the step, which is over.

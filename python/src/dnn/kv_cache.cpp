@@ -7,10 +7,12 @@
 
 #include <troupe/dnn/kv_cache.hpp>
 
+#include <nanobind/ndarray.h>
 #include <nanobind/stl/variant.h>
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -111,6 +113,13 @@ nb::dict operands(py_kv_step& s, std::int64_t layer, nb::handle q, nb::handle o)
   return all;
 }
 
+using numbers = nb::ndarray<std::int32_t, nb::numpy, nb::c_contig, nb::device::cpu>;
+
+void write(py_kv_step& s, const numbers& rows, const numbers& lengths, const numbers& pages) {
+  const auto all = [](const numbers& of) { return std::span(of.data(), of.size()); };
+  value_of(open(s).write({.rows = all(rows), .lengths = all(lengths), .pages = all(pages)}));
+}
+
 using kept_tokens = std::optional<std::vector<std::int64_t>>;
 
 future<void> commit(py_kv_step& s, const kept_tokens& kept) {
@@ -140,6 +149,13 @@ void add_kv_cache(nb::module_& m) {
           nb::arg("layer"), nb::arg("k"), nb::arg("v"),
           "Appends keys [b, n, heads, key_size] and values [b, n, heads, value_size], of a packed\n"
           "step [t, heads, ...].")
+      .def("write", &write, nb::arg("rows"), nb::arg("lengths"), nb::arg("pages"),
+           "Fills arrays of int32 with the places of a packed step's tokens, which the program\n"
+           "writes by itself in every layer, as a request graph does: append() is not needed.\n\n"
+           "rows: for each token, page * page_size + its place in the page. lengths: of each\n"
+           "sequence, with the new tokens. pages: those of each sequence, [sequences, any], 0\n"
+           "behind the last. What else reads or writes the cache may be sent once the requests of\n"
+           "the program have ended. If the step is abandoned, its rows are set to zero.")
       .def("_operands", &operands, nb::arg("layer"), nb::arg("q").none(), nb::arg("o").none())
       .def_prop_ro("_device", [](const py_kv_step& s) { return make_device(s.device); })
       .def(

@@ -14,6 +14,7 @@ from .drafts import Drafts
 from .histogram import Histogram
 from .jobs import Job, Taken
 from .plan import Limits, Planner
+from .recorded import Recordings
 from .sampling import Sampler
 from .step import Chunk, Model, packed
 
@@ -40,7 +41,7 @@ class Engine:
     once its step has ended well, so none is taken back, and none comes twice.
 
     tokens: of keys and values, for all jobs together. after_step: called in the engine's thread
-    when tokens have been handed out.
+    when tokens have been handed out. record: steps that come again are sent as one request.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class Engine:
         drafts: Drafts | None = None,
         shares: dict[str, float] | None = None,
         after_step: Callable[[], None] = lambda: None,
+        record: bool = True,
         name: str = "model",
     ) -> None:
         self.model, self.limits = model, limits
@@ -63,6 +65,7 @@ class Engine:
         guess = drafts.guess if drafts is not None else lambda job, most: []
         self.planner = Planner(self.cache, pages, page_size, limits, guess, shares or {})
         self._sampler = Sampler(model.gpu)
+        self._recordings = Recordings(model, self.cache, page_size) if record else None
         self._after_step = after_step
         self._lock = threading.Condition()
         self._new: list[Job] = []
@@ -170,21 +173,26 @@ class Engine:
             elif now - job.full_since > _FULL_SECONDS:
                 self._end(job, errors.TimedOut("its reader has read nothing"))
 
-    def _run(self, chunks: list[Chunk]) -> None:
+    def _run(self, chunks: list[Chunk], record: bool = True) -> None:
         try:
-            self._step(chunks)
+            self._step(chunks, record)
         except errors.Failure as why:
             self._failed(chunks, root_cause(why))
 
-    def _step(self, chunks: list[Chunk]) -> None:
+    def _step(self, chunks: list[Chunk], record: bool) -> None:
         begin = time.perf_counter()
+        known = self._recordings.find(chunks) if self._recordings and record else None
         step = self.cache.step(
             [one.job.sequence for one in chunks],  # type: ignore[misc]
             [len(one.ids) for one in chunks],
         )
         try:
-            logits = self.model.forward(packed(chunks, step))
-            drawn = self._sampler(logits, chunks)
+            if known is not None:
+                drawn = known.run(chunks, step)
+                self.counts["recorded_steps"] += 1
+            else:
+                logits = self.model.forward(packed(chunks, step))
+                drawn = self._sampler(logits, chunks)
             kept = self._kept(chunks, drawn)
             step.commit(
                 [len(one.ids) - one.guesses + k for one, k in zip(chunks, kept, strict=True)]
@@ -192,6 +200,8 @@ class Engine:
         except BaseException:
             if not step.over:
                 step.abandon()
+            if known is not None and self._recordings is not None:
+                self._recordings.forget(known)
             raise
         self.counts["steps"] += 1
         self._step_seconds += 0.1 * (time.perf_counter() - begin - self._step_seconds)
@@ -257,7 +267,7 @@ class Engine:
             for i in range(count):
                 # The device may give up meanwhile, which ends all jobs.
                 if part := [one for one in left[i::count] if not one.job.over]:
-                    self._run(part)
+                    self._run(part, record=False)
             return
         if not left:
             return
@@ -265,6 +275,9 @@ class Engine:
         job.tries += 1
         if isinstance(why, _AGAIN) and job.tries < _MOST_TRIES:
             return  # in the next step
+        if isinstance(why, errors.DeviceFault) and job.tries == 1:
+            # Who faults again, alone, is the culprit: a fault may have hit it by chance.
+            return self._run(left, record=False)
         self.counts["culprits"] += 1
         self._end(job, why, keep=False)
 

@@ -8,8 +8,8 @@ import numpy as np
 
 import troupe
 
-from ..serve.sending import sent_to
-from .jobs import Taken
+from ..serving.sending import sent_to
+from .jobs import Job, Taken
 from .step import Chunk
 
 
@@ -31,17 +31,10 @@ class Sampler:
         drawn = self._gpu.dnn.sample_rows(logits, **out, **self._parameters(chunks))
         coming = [self._gpu.copy(drawn[0] if wanted else drawn, tokens)]
         coming += [self._gpu.copy(one, logprobs) for one in out.values()]
-        likeliest = {
-            i: _likeliest(logits[i].numpy(), one.logprobs)
-            for i, one in enumerate(jobs)
-            if one.logprobs
-        }
+        likeliest = likeliest_of(logits, jobs)
         for one in coming:
             one.result()
-        return [
-            Taken(int(token), float(logprob), likeliest.get(i, []))
-            for i, (token, logprob) in enumerate(zip(tokens, logprobs, strict=True))
-        ]
+        return taken(tokens, logprobs, likeliest)
 
     def _parameters(self, chunks: list[Chunk]) -> dict[str, Any]:
         """Those of all rows; what no row changes is left out."""
@@ -61,6 +54,20 @@ class Sampler:
         made["seeds"] = sent_to(self._gpu, np.array([s.seed for s, _ in rows], np.uint64))
         made["positions"] = sent_to(self._gpu, np.array([at for _, at in rows], np.int64))
         return made
+
+
+def likeliest_of(logits: Any, jobs: list[Job]) -> dict[int, list[tuple[int, float]]]:
+    """Of the rows whose jobs want them."""
+    return {
+        i: _likeliest(logits[i].numpy(), one.logprobs) for i, one in enumerate(jobs) if one.logprobs
+    }
+
+
+def taken(tokens: Any, logprobs: Any, likeliest: dict[int, list[tuple[int, float]]]) -> list[Taken]:
+    return [
+        Taken(token, logprob, likeliest.get(i, []))
+        for i, (token, logprob) in enumerate(zip(tokens.tolist(), logprobs.tolist(), strict=True))
+    ]
 
 
 def _likeliest(logits: Any, count: int) -> list[tuple[int, float]]:

@@ -13,9 +13,9 @@ import troupe
 from troupe import operations
 from troupe.serving import Batcher, Sequences
 
+from ..serving.sending import sent_to
 from .declaration import Declared, declared
 from .errors import Problem, problem_of, root_cause
-from .sending import sent_to
 from .served import MOST_WAIT, Port, Sequenced, Served, Terms
 from .tensors import NAMES, TYPES
 

@@ -2,13 +2,30 @@
 
 #include "kv_cache_fixture.hpp"
 
+#include <troupe/memory/copy.hpp>
+
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace troupe::kv_testing {
 namespace {
 
-class KvSteps : public KvCacheTest {};
+class KvSteps : public KvCacheTest {
+ protected:
+  /// A row of a layer, by its number among those of all pages.
+  static any_tensor rows_of(const kv_cache& c, std::int64_t layer, std::int32_t number, bool key) {
+    const any_tensor pages = key ? c.keys(layer) : c.values(layer);
+    const std::int64_t page = number / page_size;
+    const std::int64_t at = number % page_size;
+    return pages.slice(0, page, page + 1)
+        .value()
+        .slice(2, at, at + 1)
+        .value()
+        .as_strided({heads, size}, {pages.stride(1), 1})
+        .value();
+  }
+};
 
 TEST_F(KvSteps, TakesChunksAndSingleTokensInOneStep) {
   auto c = cache(64);
@@ -123,6 +140,53 @@ TEST_F(KvSteps, ForksBeginWithAsManyTokensAsAreSaid) {
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, errc::invalid_argument);
   }
+}
+
+TEST_F(KvSteps, TellsAProgramThatWritesRowsItselfWhereTheyGo) {
+  auto c = cache(16);
+  const std::vector<kv_sequence> all = {c.begin(), c.begin()};
+  const std::vector<part> first = {{1, 0, 3}, {2, 0, 5}};
+  ASSERT_TRUE(packed_step(c, all, first).commit());
+  std::vector<std::int32_t> rows(2);
+  std::vector<std::int32_t> lengths(2);
+  std::vector<std::int32_t> pages(6);
+  const dnn::kv_places places{.rows = rows, .lengths = lengths, .pages = pages};
+  const auto begun = [&] {
+    return c.step(std::vector<kv_growth>{{.sequence = all[0]}, {.sequence = all[1]}}).value();
+  };
+  {
+    auto step = begun();
+    ASSERT_TRUE(step.write(places));
+    EXPECT_EQ(lengths, (std::vector<std::int32_t>{4, 6}));
+    EXPECT_EQ(rows[0], pages[0] * page_size + 3);
+    EXPECT_EQ(rows[1], pages[4] * page_size + 1);
+    EXPECT_EQ(pages[2], 0);  // behind the last
+    // As a graph would.
+    for (std::int64_t layer = 0; layer < 2; ++layer) {
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        for (const bool key : {true, false}) {
+          const auto token = rows_of(c, layer, rows[i], key);
+          const auto value = row(static_cast<int>(i) + 1, layer, lengths[i] - 1, key);
+          auto from = device_.tensor<number>({heads, size}).value();
+          device_.copy(std::span(value), from).get();
+          device_.ask(memory::copy{.from = from, .to = token}).get();
+        }
+      }
+    }
+    ASSERT_TRUE(step.commit());
+  }
+  expect_content(c, all[0], {1, 1, 1, 1});
+  expect_content(c, all[1], {2, 2, 2, 2, 2, 2});
+  (void)begun().write(places);  // given up: its rows are set to zero
+  expect_content(c, all[0], {1, 1, 1, 1});
+
+  auto step = begun();
+  const dnn::kv_places short_ones{
+      .rows = rows, .lengths = lengths, .pages = std::span(pages).first(2)};
+  EXPECT_EQ(step.write(short_ones).error().code, errc::invalid_argument);
+  EXPECT_FALSE(step.commit());  // nothing was appended
+  auto whole = c.step(all, 1).value();
+  EXPECT_EQ(whole.write(places).error().code, errc::invalid_argument);  // not packed
 }
 
 }  // namespace

@@ -30,3 +30,31 @@ def smollm2():
     except ValueError as why:
         pytest.skip(f"{why}; tools/requirements/models.txt")
     return load(found.folder)
+
+
+@pytest.fixture(scope="session")
+def model(gpu, tiny):
+    from troupe.serve.models.llama import Llama
+
+    return Llama(gpu, tiny)
+
+
+@pytest.fixture
+def engine_of(model):
+    from streams import Watched
+    from troupe.generation.engine import Engine
+
+    engines = []
+
+    def start(before=None, **kwargs):
+        kwargs.setdefault("tokens", 1024)
+        kwargs.setdefault("record", False)  # so that the model sees each step
+        engines.append(Engine(Watched(model, before or (lambda *_: None)), **kwargs))
+        return engines[-1]
+
+    yield start
+    for one in engines:
+        one.close()
+        assert one.planner.running == [] and one.planner.waiting == 0
+        one.planner.prefix.free(one.planner.pages)
+        assert one.cache.free_pages == one.planner.pages, "pages are lost"

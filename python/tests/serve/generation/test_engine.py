@@ -2,98 +2,16 @@
 
 import os
 import signal
-import threading
 import time
 
-import numpy as np
 import pytest
-import tiny as made
 import troupe
+from streams import Kept, ask, prompts, run
 from troupe.generation.drafts import PromptLookup
 from troupe.generation.engine import Engine, pieces
 from troupe.generation.jobs import Job, Sampling
 from troupe.generation.plan import Limits
 from troupe.serve.models.llama import Llama
-
-
-class Kept:
-    """A sink that keeps what it gets, and ends its job when it has `enough`."""
-
-    def __init__(self, enough=None):
-        self.taken, self.why, self.full = [], None, False
-        self.ended, self.enough = threading.Event(), enough
-
-    @property
-    def tokens(self):
-        return [one.token for one in self.taken]
-
-    def take(self, one):
-        assert self.why is None
-        self.taken.append(one)
-        return len(self.taken) != self.enough
-
-    def end(self, why):
-        assert self.why is None
-        self.why = why
-        self.ended.set()
-
-    def wait(self):
-        assert self.ended.wait(60), "it has not ended"
-        return self.why
-
-
-class Watched:
-    """A model that calls a function before each step."""
-
-    def __init__(self, model, before):
-        self.model, self.before = model, before
-        self.sizes, self.gpu, self.cache = model.sizes, model.gpu, model.cache
-        self.steps = []
-
-    def forward(self, step):
-        self.steps.append(len(step.ids))
-        self.before(self, step)
-        return self.model.forward(step)
-
-
-@pytest.fixture(scope="module")
-def model(gpu, tiny):
-    return Llama(gpu, tiny)
-
-
-@pytest.fixture
-def engine_of(model):
-    engines = []
-
-    def start(before=None, **kwargs):
-        kwargs.setdefault("tokens", 1024)
-        engines.append(Engine(Watched(model, before or (lambda *_: None)), **kwargs))
-        return engines[-1]
-
-    yield start
-    for one in engines:
-        one.close()
-        assert one.planner.running == [] and one.planner.waiting == 0
-        one.planner.prefix.free(one.planner.pages)
-        assert one.cache.free_pages == one.planner.pages, "pages are lost"
-
-
-def prompts(count, seed=5, lengths=(3, 40)):
-    rng = np.random.default_rng(seed)
-    most = len(made.words())
-    return [rng.integers(3, most, rng.integers(*lengths)).tolist() for _ in range(count)]
-
-
-def ask(engine, all_prompts, limit=24, **kwargs):
-    sinks = [Kept() for _ in all_prompts]
-    engine.submit(*(Job(p, s, limit=limit, **kwargs) for p, s in zip(all_prompts, sinks, strict=True)))  # fmt: skip
-    return sinks
-
-
-def run(engine, all_prompts, limit=24, **kwargs):
-    sinks = ask(engine, all_prompts, limit, **kwargs)
-    assert [one.wait() for one in sinks] == ["length"] * len(sinks)
-    return [one.tokens for one in sinks]
 
 
 def test_streams_are_those_of_the_reference(engine_of, reference):

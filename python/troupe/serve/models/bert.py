@@ -15,7 +15,7 @@ import numpy as np
 import troupe
 import troupe.dnn as nn
 
-from ..sending import sent_to
+from ...serving.sending import sent_to
 
 
 class Sizes(NamedTuple):

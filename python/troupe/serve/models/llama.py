@@ -15,7 +15,6 @@ import troupe.dnn as nn
 
 from ...generation.checkpoint import Checkpoint, Sizes
 from ...generation.step import Step
-from ..sending import sent_to
 
 # Each is one request.
 _linear = nn.computation(lambda x, w: x @ nn.transpose(w, (1, 0)))
@@ -82,28 +81,32 @@ class Llama:
     def forward(self, step: Step) -> Any:
         """Sends a step, one request after the other: logits [len(step.rows), vocabulary], if any."""
         gpu, ew = self.gpu, self.gpu.elementwise
-        n = len(step.ids)
-        sent = sent_to(gpu, np.concatenate((step.ids, step.positions, step.rows)).astype(np.int32))
-        angles = ew.gather_rows(self.angles, sent[n : 2 * n])
+        ids, positions, rows = step.sent(gpu)
+        angles = ew.gather_rows(self.angles, positions)
         half = self.sizes.size // 2
         turn = {"cos": angles[:, :half], "sin": angles[:, half:], "pairs": self.sizes.pairs}
-        x = ew.gather_rows(self.table, sent[:n])
+        x = ew.gather_rows(self.table, ids)
         for i, layer in enumerate(self.layers):
-            x = self._forward(i, layer, x, turn, step.kv)
+            x = self._forward(i, layer, x, turn, step)
         if not len(step.rows):
             return None
-        last = ew.gather_rows(x, sent[2 * n :])
+        last = x if rows is None else ew.gather_rows(x, rows)
         last = ew.rms_norm(last, weight=self.norm, eps=self.sizes.eps)
         return gpu.compute(_linear, last, self.output, dtype="f32")
 
-    def _forward(self, i: int, w: dict[str, Any], x: Any, turn: dict[str, Any], kv: Any) -> Any:
+    def _forward(self, i: int, w: dict[str, Any], x: Any, turn: dict[str, Any], step: Step) -> Any:
         gpu, ew, s = self.gpu, self.gpu.elementwise, self.sizes
         n, heads, keys = x.shape[0], s.heads, s.key_heads
-        normed = ew.rms_norm(x, weight=w["norm"], eps=s.eps)
+
+        def room(name: str, *extents: int) -> Any:
+            return step.room(name, (n, *extents), self.dtype)
+
+        normed = ew.rms_norm(x, room("normed", s.width), weight=w["norm"], eps=s.eps)
+        out = room("qkv", (heads + 2 * keys) * s.size)
         if w["bias"] is None:
-            made = gpu.compute(_linear, normed, w["qkv"])
+            made = gpu.compute(_linear, normed, w["qkv"], out=out)
         else:
-            made = gpu.compute(_biased, normed, w["qkv"], w["bias"])
+            made = gpu.compute(_biased, normed, w["qkv"], w["bias"], out=out)
         qkv: Any = made.reshape(n, heads + 2 * keys, s.size)
         if w["q_norm"] is not None:
             parts = gpu.empty(qkv.shape, self.dtype)
@@ -113,15 +116,17 @@ class Llama:
             gpu.copy(qkv[:, heads + keys :], parts[:, heads + keys :])
             qkv = parts
         # To another tensor: requests that only overwrite run again after a loss.
-        turned = ew.rotary_embedding(qkv[:, : heads + keys], **turn)
-        kv.append(i, turned[:, heads:], qkv[:, heads + keys :])
+        turned = room("turned", heads + keys, s.size)
+        turned = ew.rotary_embedding(qkv[:, : heads + keys], y=turned, **turn)
+        step.kv.append(i, turned[:, heads:], qkv[:, heads + keys :])
         window = {"mask_left": s.window - 1} if s.window else {}
-        o = kv.attend(i, turned[:, :heads], **window)
-        x = gpu.compute(_added, o.reshape(n, heads * s.size), w["o"], x)
-        normed = ew.rms_norm(x, weight=w["norm2"], eps=s.eps)
-        wide = gpu.compute(_linear, normed, w["wide"])
-        inner = gpu.map(_gated, wide[:, : s.inner], wide[:, s.inner :])
-        return gpu.compute(_added, inner, w["down"], x)
+        o = step.kv.attend(i, turned[:, :heads], o=room("o", heads, s.size), **window)
+        x = gpu.compute(_added, o.reshape(n, heads * s.size), w["o"], x, out=room("x", s.width))
+        normed = ew.rms_norm(x, room("normed", s.width), weight=w["norm2"], eps=s.eps)
+        wide = gpu.compute(_linear, normed, w["wide"], out=room("wide", 2 * s.inner))
+        inner = room("inner", s.inner)
+        inner = gpu.map(_gated, wide[:, : s.inner], wide[:, s.inner :], out=inner)
+        return gpu.compute(_added, inner, w["down"], x, out=room("y", s.width))
 
 
 def _angles(s: Sizes) -> Any:

@@ -39,9 +39,15 @@ future<void> kv_step::append(std::int64_t layer, const any_tensor& k, const any_
   return pages_->append(*step_, layer, k, v);
 }
 
+result<void> kv_step::write(const kv_places& to) {
+  if (step_ == nullptr) return is_over();
+  return pages_->write(*step_, to);
+}
+
 attention_forward kv_step::attend(std::int64_t layer, const any_tensor& q, const any_tensor& o) {
   attention_forward made{.q = q, .o = o, .mask = {.diagonal = diagonal::bottom_right, .right = 0}};
   if (step_ == nullptr || layer < 0 || layer >= pages_->config().layers) return made;
+  pages_->send_tables(*step_);
   made.k = pages_->keys(layer);
   made.v = pages_->values(layer);
   made.mask.lengths_q = step_->lengths_q;

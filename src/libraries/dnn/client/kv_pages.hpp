@@ -37,6 +37,7 @@ struct open_step {
   std::map<std::int64_t, any_tensor> offsets{};  ///< by the stride of a token
   std::optional<error> failed{};                 ///< an `attend` that had no room
   std::vector<bool> appended{};                  ///< by layer
+  bool by_program = false;                       ///< it writes the rows itself
   std::vector<future<void>> appends{};           ///< one for each layer that has been
   std::optional<std::vector<std::int64_t>> kept{};
 
@@ -66,6 +67,9 @@ class kv_pages : public std::enable_shared_from_this<kv_pages> {
   /// The places where the sequences of a packed step begin in a tensor whose tokens are so many
   /// elements apart; null if there is no room for them.
   [[nodiscard]] any_tensor offsets(open_step& step, std::int64_t stride);
+  /// Allocates and sends table and lengths, once; else `failed` says why there are none.
+  void send_tables(open_step& step);
+  [[nodiscard]] result<void> write(open_step& step, const kv_places& to);
   [[nodiscard]] future<void> append(open_step& step, std::int64_t layer, const any_tensor& k,
                                     const any_tensor& v);
   [[nodiscard]] future<void> commit(std::unique_ptr<open_step> step);
@@ -103,7 +107,6 @@ class kv_pages : public std::enable_shared_from_this<kv_pages> {
   void give_back(std::int32_t page);
   /// Takes the pages that the step needs. The sequences are in it, or as they were.
   [[nodiscard]] result<void> enter(open_step& step, std::span<const kv_growth> growths);
-  [[nodiscard]] result<void> send_tables(open_step& step);
   /// The step's requests have ended so. \returns the outcome of the step
   [[nodiscard]] result<void> conclude(open_step& step, result<void> outcome);
   /// Gives back the step's pages. Its requests have ended.
@@ -119,6 +122,8 @@ class kv_pages : public std::enable_shared_from_this<kv_pages> {
   /// Sets rows to zero that a lost request has left undefined: a request that reads the cache would
   /// be refused.
   void define(const std::vector<any_tensor>& rows);
+  /// Those of a step whose rows the program has written.
+  void define_rows_of(const open_step& step);
   void define_the_rest();
 
   device device_;

@@ -50,11 +50,6 @@ result<std::unique_ptr<open_step>> kv_pages::step(std::span<const kv_growth> gro
   made->packed = packed;
   made->appended.resize(static_cast<std::size_t>(config_.layers));
   if (auto entered = enter(*made, growths); !entered) return std::move(entered).error();
-  if (auto sent = send_tables(*made); !sent) {
-    const std::lock_guard lock(mutex_);
-    give_back(*made);
-    return std::move(sent).error();
-  }
   return made;
 }
 
@@ -106,55 +101,8 @@ result<void> kv_pages::enter(open_step& step, std::span<const kv_growth> growths
   return {};
 }
 
-// Tables and lengths travel together, from memory that the program writes at once.
-result<void> kv_pages::send_tables(open_step& step) {
-  std::size_t most = 0;
-  for (const stepping_sequence& one : step.sequences)
-    most = std::max(most, one.pages.size());
-  const auto batch = static_cast<std::int64_t>(step.sequences.size());
-  const auto width = static_cast<std::int64_t>(most);
-  auto here = device_.host_tensor<std::int32_t>({batch * (width + 2)});
-  auto there = device_.tensor<std::int32_t>({batch * (width + 2)});
-  if (!here || !there) return std::move(!here ? here.error() : there.error());
-  std::int32_t* at = here->data();
-  for (const stepping_sequence& one : step.sequences) {
-    at = std::copy(one.pages.begin(), one.pages.end(), at);
-    at = std::fill_n(at, most - one.pages.size(), 0);
-  }
-  for (const stepping_sequence& one : step.sequences)
-    *at++ = static_cast<std::int32_t>(one.tokens);
-  for (const stepping_sequence& one : step.sequences)
-    *at++ = static_cast<std::int32_t>(one.length + one.tokens);
-  step.tables_sent = device_.ask(memory::copy{.from = *here, .to = *there});
-  const auto part = [&](std::int64_t first, std::int64_t count) {
-    return there->slice(0, first, first + count).value();
-  };
-  step.table = part(0, batch * width).reshape({batch, width}).value();
-  step.lengths_q = part(batch * width, batch);
-  step.lengths_kv = part(batch * (width + 1), batch);
-  return {};
-}
-
-any_tensor kv_pages::offsets(open_step& step, std::int64_t stride) {
-  if (const auto known = step.offsets.find(stride); known != step.offsets.end())
-    return known->second;
-  const auto count = static_cast<std::int64_t>(step.sequences.size()) + 1;
-  auto here = device_.host_tensor<std::int64_t>({count});
-  auto there = device_.tensor<std::int64_t>({count});
-  if (!here || !there) {
-    step.failed = std::move(!here ? here.error() : there.error());
-    return {};
-  }
-  std::int64_t* at = here->data();
-  for (const stepping_sequence& one : step.sequences)
-    *at++ = one.first * stride;
-  *at = step.tokens() * stride;
-  // Requests that read them wait for the copy, and hear of its failure.
-  (void)device_.ask(memory::copy{.from = *here, .to = *there});
-  return step.offsets.emplace(stride, *std::move(there)).first->second;
-}
-
 void kv_pages::abandon(std::unique_ptr<open_step> step) {
+  if (step->by_program) define_rows_of(*step);
   const std::lock_guard lock(mutex_);
   if (step->appends.empty()) return give_back(*step);
   abandoned_.push_back(std::move(step));
@@ -184,7 +132,7 @@ void kv_pages::give_back(const open_step& step) {
 
 future<void> kv_pages::commit(std::unique_ptr<open_step> step) {
   std::vector<future<void>> sent = std::move(step->appends);
-  sent.insert(sent.begin(), std::move(step->tables_sent));
+  if (step->tables_sent.valid()) sent.insert(sent.begin(), std::move(step->tables_sent));
   return when_all(std::move(sent))
       .then([self = shared_from_this(), step = std::move(step)](result<void> outcome) {
         return self->conclude(*step, std::move(outcome));
