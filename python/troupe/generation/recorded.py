@@ -65,7 +65,7 @@ class Recordings:
             self._seen.clear()
         try:
             made = self._known[shape] = Recorded(self._model, self._cache, shape)
-        except Exception as why:  # whatever a model raises; its steps go on as before
+        except Exception as why:  # the model is the user's
             log.warning("steps are sent request by request, since this cannot be recorded: %s", why)
             self._refused = True
             return None
