@@ -72,6 +72,7 @@ class Engine:
         self.waiting = self.running = 0  # for other threads
         self._woken = self._closing = False
         self._step_seconds = 0.01
+        self._parts = 1  # the number of the next part
         self.counts: Counter[str] = Counter()
         self.outcomes: Counter[str] = Counter()
         self.first_token, self.next_token = Histogram(), Histogram()
@@ -155,8 +156,14 @@ class Engine:
         self._drop()
         chunks = self.planner.plan()
         self._can_go_on = bool(chunks)
-        if chunks:
-            self._run(chunks)
+        # Those that are cleared go first, so that a culprit holds them up for one failover at a time.
+        parts: dict[int, list[Chunk]] = {}
+        for one in sorted(chunks, key=lambda one: one.job.suspect):
+            parts.setdefault(one.job.suspect, []).append(one)
+        for suspect, part in parts.items():
+            # The device may give up meanwhile, which ends all jobs.
+            if left := [one for one in part if not one.job.over]:
+                self._run(left, record=suspect == 0)
 
     def _drop(self) -> None:
         """Jobs that nobody waits for, or that are late; those of readers that lag behind pause."""
@@ -173,7 +180,7 @@ class Engine:
             elif now - job.full_since > _FULL_SECONDS:
                 self._end(job, errors.TimedOut("its reader has read nothing"))
 
-    def _run(self, chunks: list[Chunk], record: bool = True) -> None:
+    def _run(self, chunks: list[Chunk], record: bool) -> None:
         try:
             self._step(chunks, record)
         except errors.Failure as why:
@@ -224,7 +231,7 @@ class Engine:
 
     def _give(self, chunk: Chunk, drawn: list[Taken], kept: int) -> None:
         job = chunk.job
-        job.tries = 0
+        job.tries = job.suspect = 0
         before = len(chunk.ids) - chunk.guesses
         self.counts["prompt_tokens" if job.made == 0 else "decoded"] += before
         if chunk.guesses:
@@ -261,13 +268,12 @@ class Engine:
         self.counts["failed_steps"] += 1
         left = [one for one in chunks if not one.job.over]
         if len(left) > 1:
-            # The part with the culprit faults again, all others have their tokens.
+            # Each part is a step of its own from now on, until it ends well.
             failover = max(_LEAST_FAILOVER, self.model.gpu.health.last_failover)
             count = pieces(len(left), failover, self._step_seconds)
-            for i in range(count):
-                # The device may give up meanwhile, which ends all jobs.
-                if part := [one for one in left[i::count] if not one.job.over]:
-                    self._run(part, record=False)
+            for i, one in enumerate(left):
+                one.job.suspect = self._parts + i % count
+            self._parts += count
             return
         if not left:
             return
@@ -277,7 +283,9 @@ class Engine:
             return  # in the next step
         if isinstance(why, errors.DeviceFault) and job.tries == 1:
             # Who faults again, alone, is the culprit: a fault may have hit it by chance.
-            return self._run(left, record=False)
+            job.suspect = self._parts
+            self._parts += 1
+            return
         self.counts["culprits"] += 1
         self._end(job, why, keep=False)
 

@@ -81,6 +81,7 @@ class Job:
         self.full_since: float | None = None
         self.cancelled = self.over = False
         self.tries = 0
+        self.suspect = 0  # the part of a failed step that it is in, until that has ended well
         self.came = time.monotonic()
         self.latest = self.came  # when its last token was given
 

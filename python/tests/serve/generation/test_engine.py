@@ -85,6 +85,19 @@ def test_a_fault_that_does_not_come_again_costs_nothing(engine_of, gpu):
     assert engine.counts["failed_steps"] == 1 and engine.counts["culprits"] == 0
 
 
+def test_a_fault_that_hits_a_lone_stream_by_chance_costs_nothing(engine_of, gpu):
+    asked = prompts(1)
+    right = run(engine_of(), asked)
+
+    def once(watched, _):
+        if len(watched.steps) == 6:
+            gpu.fault.inject(what="exit", quarantine=False).result()
+
+    engine = engine_of(once)
+    assert run(engine, asked) == right
+    assert engine.counts["failed_steps"] == 1 and engine.counts["culprits"] == 0
+
+
 def test_a_device_that_gives_up_in_a_divided_step_ends_all(engine_of, caplog):
     def fail(watched, _):
         if len(watched.steps) == 1:
