@@ -10,6 +10,10 @@ from ._core import _library_file
 
 
 def main(arguments: list[str]) -> int:
+    if arguments[:1] == ["replay"] and any(a.split("=")[0] == "--operations" for a in arguments):
+        from .methods import replays
+
+        return replays.command(arguments[1:])
     program = pathlib.Path(_library_file()).resolve().parent.parent / "bin" / "troupe"
     try:
         os.execv(program, [str(program), *arguments])

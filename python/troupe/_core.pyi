@@ -640,6 +640,7 @@ class Journal:
         contents: bool = True,
         behind: str = "gap",
         most_bytes: int = 0,
+        checkpoint_bytes: int = 0,
     ) -> None: ...
     def flush(self) -> bool:
         """Waits until everything so far is in the file. False if it is not: a write has failed, or
@@ -660,6 +661,8 @@ def replay_journal(
     stop_at_difference: bool,
     over_gaps: bool,
     plugins: list[str],
+    environment: list[str],
+    operations: object,
 ) -> tuple[str, str]: ...
 
 class Profile:

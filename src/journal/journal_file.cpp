@@ -140,6 +140,7 @@ bool journal_file::read_note(note what, noted_device& of, std::span<const std::b
     case note::type:
     case note::blob:
     case note::gap:
+    case note::checkpoint:
       return read_fact(what, of, byte_reader(payload));
     case note::send:
     case note::end:
@@ -157,6 +158,12 @@ bool journal_file::read_fact(note what, noted_device& of, byte_reader from) {
     const auto gap = from.take<gap_note>();
     if (!gap || gap->first > gap->last || gap->what > gap_note::ends) return false;
     of.gaps.push_back(*gap);
+    return true;
+  }
+  if (what == note::checkpoint) {
+    const auto one = from.take<checkpoint_note>();
+    if (!one || one->first > one->last) return false;
+    of.checkpoints.push_back(*one);
     return true;
   }
   const auto id = what == note::type ? from.take<std::uint64_t>() : std::uint64_t{0};

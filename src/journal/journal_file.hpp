@@ -34,6 +34,7 @@ struct noted_device {
   std::map<std::uint64_t, noted_request> requests{};       ///< by ticket
   std::vector<std::pair<std::vector<std::byte>, std::vector<std::byte>>> blobs{};
   std::vector<gap_note> gaps{};
+  std::vector<checkpoint_note> checkpoints{};
   std::vector<std::string> events{};
 
   [[nodiscard]] std::string_view fact(std::string_view name) const;

@@ -65,6 +65,7 @@ result<void> session::prepare() {
   (void)request_type_of<graph::run_conditional>();
   (void)request_type_of<lane::mapping>();
   find_end();
+  find_checkpoint();
   if (auto whole = check_gaps(); !whole) return whole;
   std::size_t longest = 0;
   for (const auto& [ticket, r] : of_.requests) {
@@ -136,6 +137,10 @@ result<void> session::run() {
   if (auto ready = prepare(); !ready) return ready;
   for (const auto& [ticket, r] : of_.requests) {
     if (ticket > last_ || is_done()) break;
+    if (begin_ && ticket <= begin_->last) {
+      if (auto done = restore(r); !done) return done;
+      continue;
+    }
     if (r.about.type == 0) continue;  // only its end is there
     if (auto done = step(r); !done) return done;
   }

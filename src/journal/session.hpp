@@ -48,6 +48,9 @@ class session {
   [[nodiscard]] result<void> prepare();
   [[nodiscard]] result<const request_type*> type_of(const noted_request& r) const;
   void find_end();
+  void find_checkpoint();
+  [[nodiscard]] bool is_whole(const checkpoint_note& one) const;
+  [[nodiscard]] result<void> restore(const noted_request& r);
   [[nodiscard]] result<void> check_gaps() const;
   [[nodiscard]] static plan plan_of(const noted_request& r) noexcept;
   [[nodiscard]] result<void> step(const noted_request& r);
@@ -79,7 +82,8 @@ class session {
   const noted_device& of_;
   const replay_options& options_;
   replay_report& report_;
-  std::uint64_t last_;  // ticket that is replayed
+  std::uint64_t last_;                    // ticket that is replayed
+  std::optional<checkpoint_note> begin_;  // the replay begins behind it
   closeness how_{};
   footprint memory_;
   std::optional<system> system_;

@@ -80,12 +80,14 @@ result<void> session::check_gaps() const {
                                         number_, what, ticket)};
   };
   for (const gap_note& gap : of_.gaps) {
+    if (begin_ && gap.last < begin_->first) continue;
     if (gap.first > last_ || gap.what == gap_note::ends) continue;
     return refuse(gap.first, gap.what == gap_note::contents ? "data are missing from" : "without");
   }
   std::optional<std::uint64_t> before;
   for (const auto& [ticket, r] : of_.requests) {
     if (ticket > last_) break;
+    if (begin_ && ticket < begin_->first) continue;
     if (r.about.type == 0) return refuse(ticket, "without");
     if (before && ticket != *before + 1) return refuse(*before + 1, "without");
     before = ticket;

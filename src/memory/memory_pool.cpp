@@ -333,6 +333,22 @@ auto memory_pool::restricted() const -> restricted_bytes {
   return found;
 }
 
+std::vector<detail::buffer_ref> memory_pool::live() {
+  std::vector<detail::buffer_ref> found;  // ends without the lock
+  if (is_copy()) return found;
+  const std::lock_guard lock(mutex_);
+  found.reserve(buffers_.size());
+  for (detail::buffer& b : buffers_) {
+    std::uint32_t references = b.references.load(std::memory_order_relaxed);
+    // One without references is being given back.
+    while (references != 0 && !b.references.compare_exchange_weak(references, references + 1,
+                                                                  std::memory_order_relaxed)) {
+    }
+    if (references != 0) found.emplace_back(&b);
+  }
+  return found;
+}
+
 void memory_pool::trim() {
   if (is_copy()) return;
   const std::lock_guard lock(mutex_);

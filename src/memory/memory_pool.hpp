@@ -129,6 +129,8 @@ class memory_pool final : public detail::buffer_owner,
     std::uint64_t tainted = 0;
   };
   [[nodiscard]] restricted_bytes restricted() const;
+  /// References to all buffers that are in use.
+  [[nodiscard]] std::vector<detail::buffer_ref> live();
   /// Returns unused memory to the system.
   void trim();
 

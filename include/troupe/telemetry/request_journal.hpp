@@ -33,6 +33,11 @@ struct journal_options {
   std::uint64_t most_request_bytes = std::uint64_t{64} << 20;
   /// The journal stops before its file is larger; 0 for no limit.
   std::uint64_t most_bytes = 0;
+  /// After so many bytes of requests and data the journal also gets what is in the device's memory,
+  /// by copies that are sent as any request, so that a replay of later requests begins there; 0 for
+  /// never. Left out where the mailbox or host memory has no room for the copies, where other
+  /// threads send in between, and where memory is tainted; then it is tried again soon.
+  std::uint64_t checkpoint_bytes = 0;
 };
 
 /// How far a journal has come.

@@ -4,11 +4,14 @@
 
 #include "arguments/given.hpp"
 #include "binding.hpp"
+#include "device/device_config.hpp"
 #include "device/snapshots.hpp"
 
+#include <troupe/device/fork_server.hpp>
 #include <troupe/journal/replay.hpp>
 #include <troupe/telemetry/request_journal.hpp>
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <utility>
@@ -46,11 +49,22 @@ nb::object statistics_of(const py_journal& j) {
   return snapshot_of(std::move(all));
 }
 
+// Workers that have the operations of modules, and their requests in this program.
+void offer_operations(device_config& to, nb::handle modules) {
+  nb::dict options;
+  options["operations"] = modules;
+  options["reload"] = false;
+  give_operations(to, options);
+  const std::string described =
+      value_of(without_gil([&] { return to.forked_by->description(std::chrono::seconds(60)); }));
+  nb::module_::import_("troupe.operations").attr("define")(described);
+}
+
 nb::tuple replayed(const std::string& path, nb::handle device, nb::handle against,
                    std::uint64_t first, std::optional<std::uint64_t> last,
                    std::optional<double> tolerance, bool exact, bool stop_at_difference,
                    bool over_gaps, std::vector<std::string> plugins,
-                   std::vector<std::string> environment) {
+                   std::vector<std::string> environment, nb::handle operations) {
   replay_options how{.from = first,
                      .tolerance = tolerance,
                      .exact = exact,
@@ -61,6 +75,7 @@ nb::tuple replayed(const std::string& path, nb::handle device, nb::handle agains
   if (!against.is_none()) how.against = backend_named("against", against);
   how.on.plugins = std::move(plugins);
   how.environment = std::move(environment);
+  if (!operations.is_none()) offer_operations(how.on, operations);
   const replay_report report = value_of(without_gil([&] { return replay(path, how); }));
   return nb::make_tuple(report.json(), report.text());
 }
@@ -80,17 +95,18 @@ void add_journal(nb::module_& m) {
       .def(
           "__init__",
           [](py_journal* self, nb::handle path, bool contents, nb::handle behind,
-             std::uint64_t most_bytes) {
+             std::uint64_t most_bytes, std::uint64_t checkpoint_bytes) {
             const std::string name =
                 path_given("path", nb::module_::import_("os").attr("fsdecode")(path));
             new (self) py_journal{value_of(
                 request_journal::open(name, {.data = contents ? journal_options::stored::contents
                                                               : journal_options::stored::frames,
                                              .behind = behind_named(behind),
-                                             .most_bytes = most_bytes}))};
+                                             .most_bytes = most_bytes,
+                                             .checkpoint_bytes = checkpoint_bytes}))};
           },
           nb::arg("path"), nb::kw_only(), nb::arg("contents") = true, nb::arg("behind") = "gap",
-          nb::arg("most_bytes") = 0)
+          nb::arg("most_bytes") = 0, nb::arg("checkpoint_bytes") = 0)
       .def(
           "flush",
           [](const py_journal& j) { return without_gil([&] { return j.journal->flush(); }); },
@@ -104,7 +120,7 @@ void add_journal(nb::module_& m) {
         nb::arg("against").none(), nb::arg("first"), nb::arg("last").none(),
         nb::arg("tolerance").none(), nb::arg("exact"), nb::arg("stop_at_difference"),
         nb::arg("over_gaps"), nb::arg("plugins"), nb::arg("environment"),
-        "Used by troupe.replay: JSON, and text.");
+        nb::arg("operations").none(), "Used by troupe.replay: JSON, and text.");
 }
 
 }  // namespace troupe::python

@@ -39,16 +39,17 @@ static_assert(sizeof(chunk_header) == 16);
 inline constexpr std::uint32_t most_chunk_bytes = std::uint32_t{1} << 30;
 
 enum class note : std::uint16_t {
-  build = 1,  ///< text: lines `name value` about the device
-  type,       ///< id, length of the name, name, description as JSON
-  send,       ///< `send_note`, encoded request
-  end,        ///< `end_note`, reply or text of the error
-  content,    ///< `bytes_note`: the program had left these bytes when the request was sent
-  seen,       ///< `bytes_note`: the request has left these bytes for the program
-  blob,       ///< length of the key, key, content: see `wire::blob_memory`
-  gap,        ///< `gap_note`: some notes are missing
-  event,      ///< text about an event of the device
-  closed,     ///< the journal was closed in order
+  build = 1,   ///< text: lines `name value` about the device
+  type,        ///< id, length of the name, name, description as JSON
+  send,        ///< `send_note`, encoded request
+  end,         ///< `end_note`, reply or text of the error
+  content,     ///< `bytes_note`: the program had left these bytes when the request was sent
+  seen,        ///< `bytes_note`: the request has left these bytes for the program
+  blob,        ///< length of the key, key, content: see `wire::blob_memory`
+  gap,         ///< `gap_note`: some notes are missing
+  event,       ///< text about an event of the device
+  closed,      ///< the journal was closed in order
+  checkpoint,  ///< `checkpoint_note`
 };
 
 /// Before the payload of each note.
@@ -100,6 +101,14 @@ struct gap_note {
   std::uint64_t what = requests;
 };
 static_assert(sizeof(gap_note) == 24);
+
+/// Requests in a row that copy all of the device's memory to host memory. No other request has a
+/// ticket between theirs.
+struct checkpoint_note {
+  std::uint64_t first = 0;  ///< ticket
+  std::uint64_t last = 0;   ///< likewise
+};
+static_assert(sizeof(checkpoint_note) == 16);
 
 /// CRC-32C. Source: RFC 3720, appendix B.4
 [[nodiscard]] std::uint32_t checksum_of(std::span<const std::byte> bytes,

@@ -81,6 +81,7 @@ void request_notes::begin(const record& r, std::uint16_t slot, std::span<const s
   one.at = nullptr;
   one.gap = false;
   one.is_open = is_open;
+  one.is_part = is_part;
   if (writer_->stopped()) return;
   one.bytes = sizeof(frame_note) + frame.size();
   while ((one.at = sends_.reserve(one.bytes)) == nullptr) {
@@ -114,8 +115,9 @@ void request_notes::begin(const record& r, std::uint16_t slot, std::span<const s
   std::memcpy(one.at + sizeof(head), frame.data(), frame.size());
 }
 
-void request_notes::sent(std::uint16_t slot, std::uint64_t ticket) noexcept {
+bool request_notes::sent(std::uint16_t slot, std::uint64_t ticket) noexcept {
   sending& one = being_sent();
+  const bool is_due = counts_to_checkpoint(one);
   if (!one.is_open) tickets_[slot] = ticket;
   // Before the note, so that they are in the file before it.
   if (!one.contents.empty()) queue(std::exchange(one.contents, {}), ticket);
@@ -129,6 +131,7 @@ void request_notes::sent(std::uint16_t slot, std::uint64_t ticket) noexcept {
     note_gap(ticket, one.at == nullptr ? gap_note::requests : gap_note::contents);
   }
   writer_->wake();
+  return is_due;
 }
 
 // Captures host memory that a request reads and no request in flight writes. The range of a view is
@@ -330,14 +333,18 @@ bool request_notes::give_notes(note_chunk& to) {
   if (has_gaps_.load(std::memory_order_acquire)) {
     std::vector<gap_note> gaps;
     std::vector<std::string> events;
+    std::vector<checkpoint_note> checkpoints;
     {
       const std::lock_guard lock(gaps_mutex_);
       gaps.swap(gaps_);
       events.swap(events_);
+      checkpoints.swap(checkpoints_);
       has_gaps_.store(false, std::memory_order_relaxed);
     }
     for (const gap_note& gap : gaps)
       to.add(note::gap, device_, {bytes_of(gap)});
+    for (const checkpoint_note& one : checkpoints)
+      to.add(note::checkpoint, device_, {bytes_of(one)});
     for (const std::string& event : events)
       to.add(note::event, device_, {bytes_of_text(event)});
     any = true;

@@ -57,7 +57,10 @@ class request_notes final : public note_source {
   /// may begin it at once. The same thread calls `sent` when it is published, and nothing between.
   void begin(const record& r, std::uint16_t slot, std::span<const std::byte> frame, bool is_open,
              bool is_part) noexcept;
-  void sent(std::uint16_t slot, std::uint64_t ticket) noexcept;
+  /// \returns whether a checkpoint is due; the caller makes it then
+  bool sent(std::uint16_t slot, std::uint64_t ticket) noexcept;
+  /// These requests have copied all device memory; nothing if that could not be done.
+  void checkpoint(const std::optional<checkpoint_note>& made) noexcept;
   /// A request that was sent closed gets its data now.
   void opened(const record& r, std::uint16_t slot) noexcept;
   /// With the reactor's role. `reply` as for a completion.
@@ -84,9 +87,11 @@ class request_notes final : public note_source {
     std::vector<block> contents{};
     bool gap = false;
     bool is_open = false;
+    bool is_part = false;
   };
   /// This thread's.
   [[nodiscard]] static sending& being_sent() noexcept;
+  [[nodiscard]] bool counts_to_checkpoint(const sending& one) noexcept;
   void capture_inputs(const record& r, std::uint16_t slot, sending& to);
   [[nodiscard]] bool capture_outputs(const record& r, std::uint16_t slot);
   [[nodiscard]] bool add_end(const end_note& head, std::span<const std::byte> rest) noexcept;
@@ -104,10 +109,13 @@ class request_notes final : public note_source {
   note_queue sends_;
   note_queue ends_;
   std::vector<std::uint64_t> tickets_;  // by slot, of closed requests; their senders'
-  std::mutex gaps_mutex_;               // guards the next two
+  std::mutex gaps_mutex_;               // guards the next three
   std::vector<gap_note> gaps_;
   std::vector<std::string> events_;
+  std::vector<checkpoint_note> checkpoints_;
   std::atomic<bool> has_gaps_{false};
+  std::atomic<std::uint64_t> since_checkpoint_{0};  // bytes
+  std::atomic<bool> makes_checkpoint_{false};
   // The journal's thread.
   std::unordered_set<std::uint64_t> types_;
   os::mapping blob_pages_;

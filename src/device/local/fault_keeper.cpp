@@ -21,8 +21,8 @@ constexpr std::string_view extension = ".journal";
 // Copied while the role is held.
 constexpr std::uint64_t most_at_once = std::uint64_t{64} << 10;
 
-// The oldest of so many have ended long ago.
-constexpr std::size_t most_writers = 32;
+// Faults that wait for the disk, with their data.
+constexpr std::size_t most_waiting = 32;
 
 journal::bytes_note about(const kept_operand& o, std::uint64_t ticket) {
   return {.ticket = ticket,
@@ -41,11 +41,12 @@ any_tensor bytes_of(const kept_operand& o) {
 
 }  // namespace
 
+// Those that wait are written first.
 fault_keeper::~fault_keeper() {
-  std::vector<std::jthread> ending;
+  std::jthread ending;
   {
     const std::lock_guard lock(mutex_);
-    ending.swap(writers_);
+    ending.swap(writer_);
   }
 }
 
@@ -160,18 +161,32 @@ void fault_keeper::end_one(const std::shared_ptr<fault>& f) noexcept {
   if (f->left.fetch_sub(1) != 1) return;
   try {
     const std::lock_guard lock(mutex_);
-    if (writers_.size() == most_writers) writers_.erase(writers_.begin());
-    writers_.push_back(os::start_thread<std::jthread>([this, f] {
-      try {
-        write(*f);
-      } catch (const std::bad_alloc&) {
-        return;
-      }
-    }));
+    if (ended_.size() == most_waiting) return;
+    if (!writer_.joinable()) {
+      writer_ =
+          os::start_thread<std::jthread>([this](const std::stop_token& end) { write_all(end); });
+    }
+    ended_.push_back(f);
   } catch (const std::system_error&) {
-    return;
+    return;  // no more threads
   } catch (const std::bad_alloc&) {
     return;
+  }
+  has_fault_.notify_one();
+}
+
+void fault_keeper::write_all(const std::stop_token& end) {
+  std::unique_lock lock(mutex_);
+  while (has_fault_.wait(lock, end, [this] { return !ended_.empty(); })) {
+    const std::shared_ptr<fault> one = std::move(ended_.front());
+    ended_.pop_front();
+    lock.unlock();
+    try {
+      write(*one);
+    } catch (const std::bad_alloc&) {
+      // It is not kept.
+    }
+    lock.lock();
   }
 }
 

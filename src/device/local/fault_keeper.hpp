@@ -4,9 +4,12 @@
 #include "device/local/local_device.hpp"
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <utility>
@@ -19,7 +22,8 @@ namespace troupe {
 ///
 /// With the reactor's role it copies the request's bytes and its small operands in host memory, and
 /// sends copies of the others, which the next worker runs before anything that is sent later. A
-/// thread writes the file once they have ended.
+/// thread, started by the first fault, writes the files once they have ended; the holder of the
+/// role never waits for it. Faults beyond those that wait for it are not kept.
 class fault_keeper {
  public:
   explicit fault_keeper(local_device& of) noexcept : device_(of) {}
@@ -51,12 +55,15 @@ class fault_keeper {
   void copy(const std::shared_ptr<fault>& f, const kept_operand& o, std::string_view name);
   [[nodiscard]] std::string overwritten_by(const kept_operand& o, std::uint64_t after);
   void end_one(const std::shared_ptr<fault>& f) noexcept;
+  void write_all(const std::stop_token& end);
   void write(fault& f) const;
   [[nodiscard]] bool make_room(const std::string& folder) const;
 
   local_device& device_;
-  std::mutex mutex_;                   // guards the next ones
-  std::vector<std::jthread> writers_;  // one for each fault
+  std::mutex mutex_;  // guards the next ones; a leaf
+  std::condition_variable_any has_fault_;
+  std::deque<std::shared_ptr<fault>> ended_;  // which can be written
+  std::jthread writer_;
 };
 
 }  // namespace troupe

@@ -199,6 +199,7 @@ class local_device final : public device_endpoint, public peer_memory {
   [[nodiscard]] result<void> admit(std::uint16_t slot);
   void begin_journals();
   void begin_note(std::uint16_t slot) noexcept;
+  void make_checkpoint() noexcept;
   sent_request publish_now(prepared_request& made, completion&& done,
                            std::optional<wire::end_mark> mark = std::nullopt) noexcept;
   void abandon_slot(std::uint16_t slot) noexcept;
@@ -211,7 +212,6 @@ class local_device final : public device_endpoint, public peer_memory {
                                             const std::function<bool()>& take);
   [[nodiscard]] result<void> take_heap(std::uint16_t slot, std::size_t bytes, deadline until,
                                        if_full full);
-
   template <class Use>
   void with_request(std::uint16_t slot, Use&& use) const;
   void complete_error(std::uint16_t slot, error& failure);

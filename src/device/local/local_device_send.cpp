@@ -304,8 +304,8 @@ device_endpoint::sent_request local_device::publish(prepared_request&& made, com
 
   // From here on the record belongs to the holder of the reactor's role.
   const sent_request sent{.slot = slot, .ticket = requests_->publish(slot, r.lane, &r.on_its_way)};
-  if (notes_) [[unlikely]]
-    notes_->sent(slot, sent.ticket);
+  if (notes_ && notes_->sent(slot, sent.ticket)) [[unlikely]]
+    make_checkpoint();
   if (deadline_ns != 0) supervisor_->schedule_check(deadline_ns);
   if (rare && rare->has_run_limit) [[unlikely]]
     supervisor_->note_run_limit(run_limit);

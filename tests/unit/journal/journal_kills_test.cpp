@@ -13,8 +13,9 @@ namespace troupe::test {
 // Two threads send: the requests of one exchange data with the program, those of the other need
 // none.
 void record_until_killed(const char* path) {
-  auto journal =
-      request_journal::open(path, {.behind = journal_options::when_behind::wait}).value();
+  auto journal = request_journal::open(path, {.behind = journal_options::when_behind::wait,
+                                              .checkpoint_bytes = 100'000})
+                     .value();
   system all;
   device_config config;
   config.backend = backend_kind::cpu;
@@ -83,6 +84,9 @@ TEST_F(Journal, OfAKilledProgramIsWholeUpToThere) {
     ASSERT_GE(done.remarks.size(), 1U) << done.text();
     EXPECT_NE(done.remarks[0].find("the journal"), std::string::npos) << done.text();
     most = std::max(most, done.elements);
+    // From a checkpoint on, where the threads have left room for one.
+    const replay_report end = report({.from = done.requests * 9 / 10});
+    EXPECT_TRUE(end.equal()) << "after " << wanted << " bytes: " << end.text();
   }
   EXPECT_GE(most, 10'000U);
 }

@@ -179,6 +179,48 @@ TEST_F(Journal, ComparesARange) {
   EXPECT_LT(some.requests, all.requests);
 }
 
+TEST_F(Journal, BeginsAtACheckpoint) {
+  constexpr std::int64_t n = 30'000;
+  std::uint64_t lost = 0;
+  const auto noted = record(
+      [&](device& gpu) {
+        // Each round needs what all before have left; two tensors are written once.
+        auto sum = filled(gpu, {n}, 1);
+        const auto ones = filled(gpu, {n}, 0);
+        auto h = gpu.host_tensor<float>({n}).value();
+        auto y = gpu.tensor<float>({n}).value();
+        {
+          const auto gone = filled(gpu, {n}, 7);
+          lost += static_cast<std::uint64_t>(gone.count());
+        }
+        for (int i = 0; i < 20; ++i) {
+          gpu.tell(tripling{.x = sum, .y = y}).value();
+          gpu.tell(memory::copy{.from = y, .to = sum.slice(0, 0, n).value()}).value();
+          if (i == 2) gpu.tell(tripling{.x = ones, .y = h}).value();
+          numbers batch(n, static_cast<float>(i));
+          auto x = gpu.tensor<float>({n}).value();
+          gpu.copy(batch, x).get();
+          EXPECT_EQ(content(gpu, x)[5], static_cast<float>(i));
+        }
+        gpu.tell(memory::copy{.from = h, .to = y}).value();
+        EXPECT_EQ(content(gpu, y)[10], 30.F);
+        gpu.tell(tripling{.x = sum, .y = y}).value();
+        (void)content(gpu, y);
+      },
+      {.checkpoint_bytes = 1'000'000});
+  EXPECT_EQ(noted.gaps, 0U);
+  const replay_report all = report();
+  EXPECT_TRUE(all.equal()) << all.text();
+  EXPECT_TRUE(all.remarks.empty()) << all.text();
+  const replay_report end = report({.from = noted.requests - 3});
+  EXPECT_TRUE(end.equal()) << end.text();
+  ASSERT_EQ(end.remarks.size(), 1U) << end.text();
+  EXPECT_NE(end.remarks[0].find("checkpoint"), std::string::npos);
+  EXPECT_LT(2 * end.requests, all.requests);
+  EXPECT_GE(end.elements, static_cast<std::uint64_t>(n));
+  EXPECT_TRUE(report({.from = 3}).remarks.empty());  // there is none before
+}
+
 TEST_F(Journal, OfTwoDevicesIsReplayedDeviceByDevice) {
   auto journal = request_journal::open(path_).value();
   {

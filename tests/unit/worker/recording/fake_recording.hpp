@@ -7,12 +7,22 @@
 #include <troupe/plugin/recorded_work.hpp>
 
 #include <atomic>
+#include <cstdint>
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <span>
 #include <thread>
 #include <utility>
 #include <vector>
+
+namespace troupe::wire {
+
+// The plugin for queues, which has none of the library's internals, must load without it: weak.
+[[gnu::weak]] void write_failure(reply_slot& to, std::uint64_t ticket, const error& failure,
+                                 std::span<std::byte> to_text, std::uint32_t heap_place) noexcept;
+
+}  // namespace troupe::wire
 
 // How fake lanes record; `fake_accelerator.hpp` includes it.
 namespace troupe::testing_worker {
