@@ -128,7 +128,13 @@ bench_python() {
     "$(python_of)" "$root/python/bench/serve.py"
   PYTHONPATH=$(folder_of release)/python TROUPE_BENCH_JSON=$root/build/bench/python_serving.json \
     "$(python_of)" "$root/python/bench/serving.py"
-  verdict 'ok, build/bench/python.json and python_{chains,operations,serve,serving}.json'
+  PYTHONPATH=$(folder_of release)/python TROUPE_BENCH_JSON=$root/build/bench/python_experts.json \
+    "$(python_of)" "$root/python/bench/experts.py"
+  if "$(python_of)" -c 'import litserve, onnx, onnxruntime' 2> /dev/null; then
+    PYTHONPATH=$(folder_of release)/python TROUPE_BENCH_JSON=$root/build/bench/python_anchors.json \
+      "$(python_of)" "$root/python/bench/serve_anchors.py"
+  fi
+  verdict 'ok, build/bench/python.json and python_{chains,operations,serve,serving,experts}.json'
 }
 
 # python [--write] [PYTEST_OPTION...]: with --write, the files that are made from descriptions are

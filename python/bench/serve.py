@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 import troupe
+from ending import report
 from troupe.serve.models.bert import Bert
 from troupe.serve.sources import parse
 
@@ -109,6 +110,7 @@ class Server:
 async def post(to: Any, path: str, body: bytes, more: str = "") -> tuple[int, bytes]:
     """One request on a connection that stays."""
     reader, writer = to
+    more += "Content-Type: application/json\r\n"
     head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\n{more}Content-Length: {len(body)}\r\n\r\n"
     writer.write(head.encode() + body)
     answer = (await reader.readuntil(b"\r\n\r\n")).lower()
@@ -302,10 +304,7 @@ def main() -> None:
         found[name] = parts[name](seconds)
         for figure, value in found[name].items():
             print(f"{name}: {figure}: {value}")
-    text = json.dumps(found)
-    if path := os.environ.get("TROUPE_BENCH_JSON"):
-        pathlib.Path(path).write_text(text + "\n")
-    print(text)
+    report(found)
 
 
 if __name__ == "__main__":

@@ -8,8 +8,6 @@ The parts are `items`, `poison` and `native`; without one, all. With TROUPE_BENC
 from __future__ import annotations
 
 import asyncio
-import json
-import os
 import pathlib
 import statistics
 import sys
@@ -20,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import troupe
+from ending import report
 from troupe.serving import Batcher
 
 OPERATION = """
@@ -151,8 +150,7 @@ def main() -> None:
     for name, rows in found.items():
         for row, value in rows.items():
             print(f"{name:8} {row:48} {value:10.2f}", flush=True)
-    if path := os.environ.get("TROUPE_BENCH_JSON"):
-        pathlib.Path(path).write_text(json.dumps(found, indent=1) + "\n")
+    report(found)
 
 
 if __name__ == "__main__":
