@@ -149,7 +149,7 @@ gpu_test_journal() {
   local requests=${1:-10000} against=(--against cpu)
   [[ ${TROUPE_BACKEND:-} != cpu ]] || against=()
   gpu_run --live journal 500 "$programs/bin/gpu_journal" --requests "$requests" "${against[@]}"
-  gpu_run digits_journal 60 "$root/examples/digits/journal/find_mistake.sh" "$programs" \
+  gpu_run digits_journal 240 "$root/examples/digits/journal/find_mistake.sh" "$programs" \
     "$root/examples/data/digits.csv.gz" "$gpu_results/digits.journal"
 }
 
