@@ -125,6 +125,7 @@ void other_addresses(report& out, device& gpu) {
   const chain ours = products(gpu, 20);
   const request_graph graph = recorded(gpu, ours);
   std::vector<any_tensor> firsts;
+  firsts.reserve(9);
   for (int i = 0; i < 9; ++i)
     firsts.emplace_back(gpu.tensor<float>({n, n}, initial::zero).value());
   const auto run = [&](std::size_t which) { gpu.run(graph, {{"first", firsts[which]}}).get(); };

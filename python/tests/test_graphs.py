@@ -88,6 +88,36 @@ def test_bodies_run_as_their_conditions_say(gpu):
         gpu.run(graph).result()
 
 
+# On a GPU, bodies are recorded once all of their requests have run.
+def test_conditions_hold_in_each_run(gpu, on_gpu):
+    left, which, x = counter(gpu, 0), counter(gpu, 0), gpu.zeros((1,), "f4")
+    one, ten = gpu.full((1,), 1), gpu.full((1,), 10)
+    with gpu.record("conditions") as graph:
+        gpu.memory.fill(to=x, value=0)
+        with graph.repeat_while(left):
+            gpu.map(lambda a, b: a + b, x, one, out=x)
+            decrease(gpu, left)
+            with graph.run_if(left):
+                gpu.map(lambda a, b: a + b, x, ten, out=x)
+        with graph.choose(which) as branch:
+            norm = gpu.blas.nrm2(x=x)
+            branch.next()
+            gpu.map(lambda a, b: a * b, x, ten, out=x)
+    for i in range(60 if on_gpu else 5):
+        rounds, kind = i % 4, i % 3
+        gpu.copy(np.array([rounds], "i4"), left)
+        gpu.copy(np.array([kind], "i4"), which)
+        replies = gpu.run(graph).result()
+        expected = 11.0 * rounds - (10 if rounds else 0)
+        if kind == 0:
+            assert replies[norm] == expected
+        else:
+            with pytest.raises(troupe.NoReply):
+                replies[norm]
+        assert x.numpy() == expected * (10 if kind == 1 else 1)
+    assert bool(graph.info(gpu)["launches"]) == on_gpu
+
+
 def test_a_run_takes_other_tensors_for_parameters(gpu, arrays):
     x, w, other = map(gpu.tensor, arrays)
     with gpu.record("step") as graph:

@@ -54,7 +54,7 @@ std::string graph_recordings::why_called(std::uint64_t number) const {
   if (!why_not_[number].empty() || n.kind == graph::node_kind::request) return why_not_[number];
   for (std::uint64_t b = n.first_body; b < n.first_body + n.bodies; ++b) {
     for (const std::uint64_t member : definition_.bodies[b]) {
-      const std::string why = why_called(member);
+      std::string why = why_called(member);
       if (why.empty()) continue;
       if (why.starts_with(waits)) return why;
       return fmt::format("{}: request {} of a body: {}", waits, member, why);

@@ -196,7 +196,7 @@ TEST_F(RecordedConditions, AnswerAsTheWorkerDoesForRandomGraphs) {
           // Only such requests, and loops, change a condition: loops end.
           if (kind == node_kind::repeat) add(d, affine{.x = at(on), .factor = 0}, first);
         } else {
-          const auto to = static_cast<std::size_t>(3 + below(3));
+          const std::size_t to = 3 + static_cast<std::size_t>(below(3));
           add(d, affine{.x = at(to), .factor = 1, .value = 1 + below(9)}, body);
         }
       }

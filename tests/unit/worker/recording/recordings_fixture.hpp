@@ -90,6 +90,7 @@ class GraphRecordings : public testing::Test {
   result<void> run_on(std::vector<std::int64_t>& numbers, std::vector<wire::reply_slot>& rows,
                       bool waits = true) {
     std::vector<any_tensor> roots;
+    roots.reserve(numbers.size());
     for (std::int64_t& one : numbers)
       roots.push_back(view(&one));
     return run_with(std::move(roots), rows, waits);
