@@ -120,6 +120,9 @@ def speed(gpu: troupe.Device, model: Llama, on_gpu: bool) -> None:
     for batch in (1, 32, 128) if on_gpu else (1, 8):
         engine = Engine(model, tokens=160 * batch + 1024, limits=Limits(running=batch))
         found = {"troupe": rate_of(engine, batch)}
+        for how in engine.recordings.info() if engine.recordings is not None else ():
+            kept = {k: how[k] for k in ("runs", "launches", "recordings", "operations", "why")}
+            report("recorded step", batch=batch, segments=[(one["requests"], one["why"]) for one in how["segments"]], **kept)  # fmt: skip
         engine.close()
         if on_gpu:
             found |= beside_torch(batch)
@@ -223,6 +226,7 @@ def beside_torch(batch: int) -> dict[str, float]:
     return found
 
 
+POISON = [7, 13, 7]  # a prompt
 KINDS = ("kill", "exit", "segmentation_fault", "hang", "poison")
 KINDS_OF_GPUS = ("kill", "trap", "unmapped_address", "hang", "poison")
 
@@ -232,12 +236,11 @@ class Faulty(Engine):
 
     def __init__(self, model: Llama, **kwargs: Any) -> None:
         self.next = ""
-        self.poisoned = {13}
         super().__init__(model, **kwargs)
 
     def _step(self, chunks: list[Chunk], record: bool) -> None:
         inject = self.model.gpu.fault.inject
-        if any(self.poisoned.intersection(one.ids) for one in chunks):
+        if any(one.job.tokens[: one.job.prompt] == POISON for one in chunks):
             inject(what="segmentation_fault", quarantine=False).result()
         kind, self.next = self.next, ""
         if kind:
@@ -266,7 +269,7 @@ def faults(gpu: troupe.Device, model: Llama, on_gpu: bool, seconds: float) -> No
                     os.kill(worker, signal.SIGKILL)
             elif kind == "poison":
                 sink = Timed()
-                engine.submit(Job([7, 13, 7], sink, limit=4))
+                engine.submit(Job(POISON, sink, limit=4))
                 bad.append(sink)
             else:
                 engine.next = kind

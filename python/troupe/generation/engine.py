@@ -65,7 +65,7 @@ class Engine:
         guess = drafts.guess if drafts is not None else lambda job, most: []
         self.planner = Planner(self.cache, pages, page_size, limits, guess, shares or {})
         self._sampler = Sampler(model.gpu)
-        self._recordings = Recordings(model, self.cache, page_size) if record else None
+        self.recordings = Recordings(model, self.cache, page_size) if record else None
         self._after_step = after_step
         self._lock = threading.Condition()
         self._new: list[Job] = []
@@ -188,7 +188,7 @@ class Engine:
 
     def _step(self, chunks: list[Chunk], record: bool) -> None:
         begin = time.perf_counter()
-        known = self._recordings.find(chunks) if self._recordings and record else None
+        known = self.recordings.find(chunks) if self.recordings and record else None
         step = self.cache.step(
             [one.job.sequence for one in chunks],  # type: ignore[misc]
             [len(one.ids) for one in chunks],
@@ -207,8 +207,8 @@ class Engine:
         except BaseException:
             if not step.over:
                 step.abandon()
-            if known is not None and self._recordings is not None:
-                self._recordings.forget(known)
+            if known is not None and self.recordings is not None:
+                self.recordings.forget(known)
             raise
         self.counts["steps"] += 1
         self._step_seconds += 0.1 * (time.perf_counter() - begin - self._step_seconds)

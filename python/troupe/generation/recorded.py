@@ -85,6 +85,10 @@ class Recordings:
             any(one.logprobs is not None for one in jobs),
         )
 
+    def info(self) -> list[dict[str, Any]]:
+        """How the worker runs those that are kept: `Graph.info` of each. Waits."""
+        return [one.graph.info(self._model.gpu) for one in list(self._known.values())]
+
     def forget(self, failed: Recorded) -> None:
         """On a GPU, a graph that has faulted waits for each of its requests from then on."""
         self._known.pop(failed.shape, None)
@@ -121,7 +125,7 @@ class Recorded:
         self._rooms: dict[str, Any] = {}
         with gpu.record("decode step") as graph:
             self._record(model, cache, graph)
-        self._graph = graph
+        self.graph = graph
 
     def _record(self, model: Model, cache: Any, graph: Any) -> None:
         gpu, shape, n = self._gpu, self.shape, self.shape.batch
@@ -172,7 +176,7 @@ class Recorded:
             self.numbers[4] = [one.top_k for one in drawing]
             self.places[:] = self.numbers[1] + 1
         # The bytes of each run are the same, so the quarantine would refuse it for what was in one.
-        self._gpu.run(self._graph, quarantine=False).result()
+        self._gpu.run(self.graph, quarantine=False).result()
         likeliest = likeliest_of(self.logits, jobs) if self.shape.logprobs else {}
         return taken(*self.drawn, likeliest)
 
