@@ -280,16 +280,31 @@ gpu_report() {
 gpu_beside=()
 gpu_run_beside() {
   local at=$gpu_scratch/beside/${#gpu_beside[@]} most=$(($(nproc) > 3 ? $(nproc) - 2 : 1))
+  trap gpu_stop_beside INT TERM
   while (($(jobs -rp | wc -l) >= most)); do wait -n || true; done
   mkdir -p "$at"
   gpu_beside+=("$1" "$2")
   printf '%s\n' "${*:3}" >"$at/command"
   (
+    trap 'kill "$pid" 2>/dev/null' TERM
     begin=$SECONDS
     status=0
-    (ulimit -c 0 && cd "$at" && exec timeout --kill-after=10 "${@:2}") >"$at/output" 2>&1 || status=$?
+    (ulimit -c 0 && cd "$at" && exec timeout --kill-after=10 "${@:2}") >"$at/output" 2>&1 &
+    pid=$!
+    wait "$pid" || status=$?
+    wait "$pid" 2>/dev/null || true # the first one ends at a signal
     printf '%s %s\n' "$status" $((SECONDS - begin)) >"$at/end"
   ) &
+}
+
+# Ends what runs beside others, and keeps what has ended.
+gpu_stop_beside() {
+  local pids
+  trap - INT TERM
+  mapfile -t pids < <(jobs -rp)
+  kill "${pids[@]}" 2>/dev/null || true
+  gpu_wait
+  exit 130
 }
 
 gpu_wait() {
@@ -303,6 +318,7 @@ gpu_wait() {
     gpu_report "${gpu_beside[i]}" "${gpu_beside[i + 1]}" "$status" "$seconds" "$at/output"
   done
   gpu_beside=()
+  trap - INT TERM
 }
 
 # The verdict on all that was run.
