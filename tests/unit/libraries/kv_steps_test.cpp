@@ -25,6 +25,45 @@ class KvSteps : public KvCacheTest {
         .as_strided({heads, size}, {pages.stride(1), 1})
         .value();
   }
+
+  /// Sequences 1 and 2 with 3 and 5 tokens, and room for the places of one more of each.
+  struct two_sequences {
+    explicit two_sequences(KvSteps& test)
+        : cache(test.cache(16)), all{cache.begin(), cache.begin()} {
+      const std::vector<part> first = {{1, 0, 3}, {2, 0, 5}};
+      EXPECT_TRUE(test.packed_step(cache, all, first).commit());
+    }
+    [[nodiscard]] dnn::kv_step step() {
+      return cache.step(std::vector<kv_growth>{{.sequence = all[0]}, {.sequence = all[1]}}).value();
+    }
+
+    kv_cache cache;
+    std::vector<kv_sequence> all;
+    std::vector<std::int32_t> rows = std::vector<std::int32_t>(2);
+    std::vector<std::int32_t> lengths = std::vector<std::int32_t>(2);
+    std::vector<std::int32_t> pages = std::vector<std::int32_t>(6);
+    dnn::kv_places places{.rows = rows, .lengths = lengths, .pages = pages};
+  };
+
+  /// Calls f with each row at the step's places, and what a sequence has there.
+  template <class F>
+  void for_each_row(const two_sequences& t, F f) {
+    for (std::int64_t layer = 0; layer < 2; ++layer) {
+      for (std::size_t i = 0; i < t.all.size(); ++i) {
+        for (const bool key : {true, false})
+          f(rows_of(t.cache, layer, t.rows[i], key),
+            row(static_cast<int>(i) + 1, layer, t.lengths[i] - 1, key));
+      }
+    }
+  }
+  /// As a graph would.
+  void write_rows(const two_sequences& t) {
+    for_each_row(t, [&](const any_tensor& token, const std::vector<number>& value) {
+      const auto from = device_.tensor<number>({heads, size}).value();
+      device_.copy(std::span(value), from).get();
+      device_.ask(memory::copy{.from = from, .to = token}).get();
+    });
+  }
 };
 
 TEST_F(KvSteps, TakesChunksAndSingleTokensInOneStep) {
@@ -143,50 +182,45 @@ TEST_F(KvSteps, ForksBeginWithAsManyTokensAsAreSaid) {
 }
 
 TEST_F(KvSteps, TellsAProgramThatWritesRowsItselfWhereTheyGo) {
-  auto c = cache(16);
-  const std::vector<kv_sequence> all = {c.begin(), c.begin()};
-  const std::vector<part> first = {{1, 0, 3}, {2, 0, 5}};
-  ASSERT_TRUE(packed_step(c, all, first).commit());
-  std::vector<std::int32_t> rows(2);
-  std::vector<std::int32_t> lengths(2);
-  std::vector<std::int32_t> pages(6);
-  const dnn::kv_places places{.rows = rows, .lengths = lengths, .pages = pages};
-  const auto begun = [&] {
-    return c.step(std::vector<kv_growth>{{.sequence = all[0]}, {.sequence = all[1]}}).value();
-  };
+  two_sequences t(*this);
   {
-    auto step = begun();
-    ASSERT_TRUE(step.write(places));
-    EXPECT_EQ(lengths, (std::vector<std::int32_t>{4, 6}));
-    EXPECT_EQ(rows[0], pages[0] * page_size + 3);
-    EXPECT_EQ(rows[1], pages[4] * page_size + 1);
-    EXPECT_EQ(pages[2], 0);  // behind the last
-    // As a graph would.
-    for (std::int64_t layer = 0; layer < 2; ++layer) {
-      for (std::size_t i = 0; i < all.size(); ++i) {
-        for (const bool key : {true, false}) {
-          const auto token = rows_of(c, layer, rows[i], key);
-          const auto value = row(static_cast<int>(i) + 1, layer, lengths[i] - 1, key);
-          auto from = device_.tensor<number>({heads, size}).value();
-          device_.copy(std::span(value), from).get();
-          device_.ask(memory::copy{.from = from, .to = token}).get();
-        }
-      }
-    }
+    auto step = t.step();
+    ASSERT_TRUE(step.write(t.places));
+    EXPECT_EQ(t.lengths, (std::vector<std::int32_t>{4, 6}));
+    EXPECT_EQ(t.rows[0], t.pages[0] * page_size + 3);
+    EXPECT_EQ(t.rows[1], t.pages[4] * page_size + 1);
+    EXPECT_EQ(t.pages[2], 0);  // behind the last
+    write_rows(t);
     ASSERT_TRUE(step.commit());
   }
-  expect_content(c, all[0], {1, 1, 1, 1});
-  expect_content(c, all[1], {2, 2, 2, 2, 2, 2});
-  (void)begun().write(places);  // given up: its rows are set to zero
-  expect_content(c, all[0], {1, 1, 1, 1});
+  expect_content(t.cache, t.all[0], {1, 1, 1, 1});
+  expect_content(t.cache, t.all[1], {2, 2, 2, 2, 2, 2});
 
-  auto step = begun();
+  auto step = t.step();
   const dnn::kv_places short_ones{
-      .rows = rows, .lengths = lengths, .pages = std::span(pages).first(2)};
+      .rows = t.rows, .lengths = t.lengths, .pages = std::span(t.pages).first(2)};
   EXPECT_EQ(step.write(short_ones).error().code, errc::invalid_argument);
   EXPECT_FALSE(step.commit());  // nothing was appended
-  auto whole = c.step(all, 1).value();
-  EXPECT_EQ(whole.write(places).error().code, errc::invalid_argument);  // not packed
+  auto whole = t.cache.step(t.all, 1).value();
+  EXPECT_EQ(whole.write(t.places).error().code, errc::invalid_argument);  // not packed
+}
+
+TEST_F(KvSteps, SetsRowsOfAProgramToZeroIfTheStepIsGivenUp) {
+  two_sequences t(*this);
+  {
+    auto step = t.step();
+    ASSERT_TRUE(step.write(t.places));
+    write_rows(t);
+  }
+  for_each_row(t, [&](const any_tensor& token, const std::vector<number>&) {
+    const auto at = device_.tensor<number>({heads, size}).value();
+    device_.ask(memory::copy{.from = token, .to = at}).get();
+    std::vector<number> now(static_cast<std::size_t>(heads * size), number(1.0F));
+    device_.copy(at, std::span(now)).get();
+    EXPECT_EQ(now, std::vector<number>(now.size()));
+  });
+  expect_content(t.cache, t.all[0], {1, 1, 1});
+  expect_content(t.cache, t.all[1], {2, 2, 2, 2, 2});
 }
 
 }  // namespace

@@ -72,21 +72,9 @@ def test_a_failed_step_is_divided_by_cost():
     assert [pieces(n, 0.05, 0.01) for n in (2, 3)] == [2, 3]
 
 
-def test_a_fault_that_does_not_come_again_costs_nothing(engine_of, gpu):
-    asked = prompts(4)
-    right = run(engine_of(), asked)
-
-    def once(watched, _):
-        if len(watched.steps) == 6:
-            gpu.fault.inject(what="exit", quarantine=False).result()
-
-    engine = engine_of(once)
-    assert run(engine, asked) == right
-    assert engine.counts["failed_steps"] == 1 and engine.counts["culprits"] == 0
-
-
-def test_a_fault_that_hits_a_lone_stream_by_chance_costs_nothing(engine_of, gpu):
-    asked = prompts(1)
+@pytest.mark.parametrize("streams", [1, 4])
+def test_a_fault_that_does_not_come_again_costs_nothing(engine_of, gpu, streams):
+    asked = prompts(streams)
     right = run(engine_of(), asked)
 
     def once(watched, _):
