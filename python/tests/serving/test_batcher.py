@@ -120,6 +120,8 @@ async def test_a_fault_of_the_device_costs_its_item_and_puts_it_in_quarantine():
         # Its tenant gets a batch of its own.
         together = await asyncio.gather(*(batcher(b"x", tenant=t) for t in ("t0", "t1", "t2")))
         assert together == ["x", "x", "x"]
+        with pytest.raises(ValueError):
+            batcher.forgive("")  # it names none, and does not mean all
         assert batcher.forgive(one["fingerprint"]) == 1
         with pytest.raises(troupe.DeviceFault):
             await batcher(b"bad")

@@ -199,8 +199,9 @@ class Batcher(Generic[In, Out]):
 
     def forgive(self, fingerprint: str | None = None) -> int:
         """Takes a culprit, or all, out of quarantine. How many there were."""
-        chosen = [fingerprint] if fingerprint else [o["fingerprint"] for o in self.quarantined()]
-        return sum(self._queue.forgive(int(one, 16)) for one in chosen)
+        if fingerprint is None:
+            return sum(self.forgive(one["fingerprint"]) for one in self.quarantined())
+        return int(self._queue.forgive(int(fingerprint, 16)))
 
     async def close(self, drain: float = 30.0) -> None:
         """Refuses new items, and waits for the others for so many seconds; the rest fail with
