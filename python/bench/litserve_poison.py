@@ -43,11 +43,10 @@ class Doubles(litserve.LitAPI):
         return {"y": y}
 
 
-def serve() -> None:
-    api = Doubles(max_batch_size=32, batch_timeout=0.05)
+def serve(api: litserve.LitAPI, port: int) -> None:
     server = litserve.LitServer(api, accelerator="cpu", workers_per_device=1)
     server.run(
-        port=PORT,
+        port=port,
         host="127.0.0.1",
         log_level="error",
         num_api_servers=1,
@@ -78,7 +77,7 @@ async def ask() -> None:
 
 if __name__ == "__main__":
     if len(sys.argv) == 1:
-        serve()
+        serve(Doubles(max_batch_size=32, batch_timeout=0.05), PORT)
     else:
         with subprocess.Popen(
             [sys.executable, __file__],

@@ -5,7 +5,7 @@
 All three compute MiniLM in f32 with two threads and answer tokens with a vector as JSON. The anchors
 run ONNX Runtime with a graph of the same weights: FastAPI a request at a time, as most such servers
 are written, and LitServe in batches of up to 32. 16 clients ask for single texts of 16 tokens, and
-one asks for itself. It needs the packages of serve.py, and litserve. The last line is JSON.
+one asks for itself. It needs the packages of serve.py, litserve and httpx. The last line is JSON.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ import fastapi
 import litserve
 import uvicorn
 from ending import report
+from litserve_poison import serve
 from serve import Server, load
 from troupe.serve.sources import parse
 
@@ -62,16 +63,7 @@ class Embeds(litserve.LitAPI):
 
 
 def lit(port: int) -> None:
-    server = litserve.LitServer(
-        Embeds(max_batch_size=32, batch_timeout=0.005), accelerator="cpu", workers_per_device=1
-    )
-    server.run(
-        port=port,
-        host="127.0.0.1",
-        log_level="error",
-        num_api_servers=1,
-        generate_client_file=False,
-    )
+    serve(Embeds(max_batch_size=32, batch_timeout=0.005), port)
 
 
 class Other:
