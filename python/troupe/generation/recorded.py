@@ -60,7 +60,8 @@ class Recordings:
         if self._seen[shape] < self._after:
             return None
         if len(self._known) == self._most:
-            self._known.popitem(last=False)
+            dropped, _ = self._known.popitem(last=False)
+            self._seen.pop(dropped, None)  # else more shapes than are kept are recorded each time
         if len(self._seen) > 1024:
             self._seen.clear()
         try:

@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 import troupe
 from streams import Kept, ask, prompts, run
+from troupe.generation import recorded
 from troupe.generation.drafts import PromptLookup
 from troupe.generation.engine import Engine
 from troupe.generation.jobs import Job, Sampling
 from troupe.generation.plan import Limits
+from troupe.generation.step import Chunk
 
 KINDS = [Sampling(), Sampling(0.9, 0, 0.95, 0.01, 3), Sampling(0.9, 40, 1.0, 0.0, 4)]
 
@@ -129,6 +131,21 @@ def test_a_fault_in_a_recorded_step_costs_its_stream_alone(model, engine_of, gpu
     engine.close()
     engine.planner.prefix.free(engine.planner.pages)
     assert engine.cache.free_pages == engine.planner.pages
+
+
+def test_a_shape_that_was_dropped_is_recorded_when_it_has_come_often_again(monkeypatch):
+    made = []
+    monkeypatch.setattr(recorded, "Recorded", lambda model, cache, shape: made.append(shape.batch) or shape)  # fmt: skip
+    recordings = recorded.Recordings(None, None, page_size=16, most=1, after=3)
+
+    def come(batch, times=1):
+        for _ in range(times):
+            found = recordings.find([Chunk(Job([7], Kept(), limit=4), [7], 1)] * batch)
+        return found is not None
+
+    assert not come(1, 2) and come(1) and come(1, 5)
+    assert come(2, 3) and made == [1, 2]
+    assert not come(1, 2) and come(2) and come(1) and made == [1, 2, 1]
 
 
 def test_preemption_and_guesses_go_with_recorded_steps(engine_of):
