@@ -180,7 +180,8 @@ void rounds(report& out, raw::stream& stream, device& gpu) {
   for (int i = 0; i < 200 && graph.info(gpu).get().launches == 0; ++i)
     gpu.run(graph).get();  // a kernel is compiled meanwhile
   const graph::graph_info how = graph.info(gpu).get();
-  if (how.launches == 0) {
+  // Segments of the body are launched, too, if the worker looks at the condition.
+  if (how.launches == 0 || how.segments.size() != 1) {
     std::string why = how.why;
     for (const graph::segment& one : how.segments)
       why += " " + one.why;

@@ -144,7 +144,7 @@ result<void> graph_recordings::run(std::uint64_t body, std::size_t segment_in_bo
     for (auto& segments : bodies_)
       for (segment& one : segments)
         one.is_warm = false;
-    is_warm_.assign(is_warm_.size(), false);
+    readiness_.assign(readiness_.size(), readiness::cold);
   }
   if (!s.is_warm) return warm_up(nodes, s, requests, lane, *twin);
   for_each_request(nodes, [&](std::uint64_t n, bool) {
@@ -161,7 +161,6 @@ result<void> graph_recordings::warm_up(std::span<const std::uint64_t> nodes, seg
                                        graph_requests& requests, accelerator_lane& lane,
                                        accelerator_lane& twin) {
   if (auto waits = twin.wait_for(lane); !waits) return waits;
-  provisional_.clear();
   auto outcome = call(nodes, requests, twin);
   if (outcome) settle(nodes, s);
   auto waits = lane.wait_for(twin);
@@ -170,22 +169,21 @@ result<void> graph_recordings::warm_up(std::span<const std::uint64_t> nodes, seg
 }
 
 void graph_recordings::note_called(std::uint64_t number, bool is_provisional) {
-  is_warm_[number] = true;
-  if (is_provisional) provisional_.push_back(number);
+  readiness_[number] = is_provisional ? readiness::provisional : readiness::warm;
 }
 
 // Whether its next run can be recorded.
 void graph_recordings::settle(std::span<const std::uint64_t> nodes, segment& s) {
-  std::vector<std::uint64_t> cold;
+  s.is_warm = true;
   for_each_request(nodes, [&](std::uint64_t n, bool) {
-    if (!is_warm_[n]) cold.push_back(n);
+    if (readiness_[n] != readiness::warm) s.is_warm = false;
   });
-  s.is_warm = provisional_.empty() && cold.empty();
   if (s.is_warm || ++s.unsettled <= most_unsettled) return;
-  for (const std::uint64_t n : provisional_)
-    why_not_[n] = "its library still calls it in a way that may change";
-  for (const std::uint64_t n : cold)
-    why_not_[n] = "it has not run yet";
+  for_each_request(nodes, [&](std::uint64_t n, bool) {
+    if (readiness_[n] == readiness::cold) why_not_[n] = "it did not run in the first runs";
+    if (readiness_[n] == readiness::provisional)
+      why_not_[n] = "its library still calls it in a way that may change";
+  });
   must_split_ = true;
 }
 

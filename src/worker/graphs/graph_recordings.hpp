@@ -116,6 +116,9 @@ class graph_recordings {
     [[nodiscard]] bool is_running() const;
   };
 
+  /// Whether a request can be recorded, by its last call on this twin.
+  enum class readiness : std::uint8_t { cold, provisional, warm };
+
   [[nodiscard]] bool is_of(const variant& v, std::span<const any_tensor> roots,
                            std::span<const scalar> values, const std::byte* results) const noexcept;
   [[nodiscard]] std::string why_called(std::uint64_t number) const;
@@ -145,11 +148,10 @@ class graph_recordings {
   void leave_out(std::uint64_t number, const error& why);
 
   const graph::definition& definition_;
-  std::vector<std::uint64_t> used_;         // roots
-  std::vector<std::string> why_not_;        // by node: why it is never recorded; empty if it may be
-  std::vector<bool> has_failed_;            // by node: recording it has failed once
-  std::vector<bool> is_warm_;               // by node: it has run on this twin
-  std::vector<std::uint64_t> provisional_;  // called so in the present run of a segment
+  std::vector<std::uint64_t> used_;   // roots
+  std::vector<std::string> why_not_;  // by node: why it is never recorded; empty if it may be
+  std::vector<bool> has_failed_;      // by node: recording it has failed once
+  std::vector<readiness> readiness_;  // by node
   std::vector<std::vector<segment>> bodies_;
   std::size_t segments_ = 0;      // recorded ones
   std::size_t all_segments_ = 0;  // of bodies that are not recorded with their condition

@@ -34,7 +34,7 @@ graph_recordings::graph_recordings(const graph::definition& d,
     : definition_(d),
       used_(d.uses),
       has_failed_(d.nodes.size()),
-      is_warm_(d.nodes.size()),
+      readiness_(d.nodes.size()),
       bodies_(d.bodies.size()) {
   std::ranges::sort(used_);
   used_.erase(std::ranges::unique(used_).begin(), used_.end());

@@ -7,9 +7,9 @@
 namespace troupe::cuda {
 namespace {
 
-// Plans of cuFFT can be captured (seen on an H200); `./dev gpu-test recorded` compares their
-// results. With functions, the way in which a transform runs is decided by times, and functions may
-// be linked into a plan meanwhile.
+// Plans of cuFFT can be captured: `./dev gpu-test recorded` has compared their results on an H200.
+// With functions, the way in which a transform runs is decided by times, and functions may be
+// linked into a plan meanwhile.
 template <class R>
 bool has_no_functions(const void* request) {
   const auto fields = fft::request_fields::of(*static_cast<const R*>(request));

@@ -9,9 +9,9 @@
 namespace troupe::cuda {
 namespace {
 
-// Routines of which captured and launched calls were compared with plain ones, and kernels of our
-// own. Eigenvalues, singular values and least squares wait for the device; cuSOLVER does not say
-// that of potri and sytrf, nor that they can be captured.
+// Routines of which captured and launched calls were compared with plain ones on a GPU; and kernels
+// of our own, of which no recording has run on a GPU yet. Eigenvalues, singular values and least
+// squares wait for the device. Whether potri and sytrf of cuSOLVER do was not tried.
 const plugin_recordings recordings([](recordable_operations& can) {
   can.be<solver::getrf, solver::getrs, solver::gesv, solver::potrf, solver::potrs, solver::posv,
          solver::geqrf, solver::orgqr, solver::ormqr, solver::trtri>();

@@ -8,10 +8,10 @@
 namespace troupe::cuda {
 namespace {
 
-// Kernels of our own, and cuSPARSE's SpMV, SpMM and SDDMM, which its documentation says can be
-// captured: they get buffers of the lane's workspace, and read factors while they are called. The
-// same holds for cuSPARSELt's products and compression. Kernels of products are measured in the
-// first call of their plan, which is not recorded.
+// Compiled, not run on a GPU yet: kernels of our own; cuSPARSE's SpMV, SpMM and SDDMM; cuSPARSELt's
+// products and compression. The libraries' calls get buffers of the lane's workspace, and read
+// factors while they are called. Kernels of products are measured in the first call of their plan,
+// which is not recorded. `./dev gpu-test recorded` compares results.
 const plugin_recordings recordings([](recordable_operations& can) {
   using namespace sparse;
   can.be<spmv, spmm, sddmm, spsv, spsm>();

@@ -19,6 +19,7 @@
 namespace troupe::wire {
 
 // The plugin for queues, which has none of the library's internals, must load without it: weak.
+// NOLINTNEXTLINE(readability-redundant-declaration)
 [[gnu::weak]] void write_failure(reply_slot& to, std::uint64_t ticket, const error& failure,
                                  std::span<std::byte> to_text, std::uint32_t heap_place) noexcept;
 

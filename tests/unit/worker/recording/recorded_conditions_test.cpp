@@ -76,8 +76,25 @@ TEST_F(RecordedConditions, WhoseBodiesNeverRunAreLeftToTheWorker) {
   const auto info = graph_->info();
   ASSERT_EQ(info.segments.size(), 4U) << "three of the graph, one of the body";
   EXPECT_EQ(info.segments[1].why,
-            "the worker waits for the value of a condition: request 2 of a body: it has not run "
-            "yet");
+            "the worker waits for the value of a condition: request 2 of a body: it did not "
+            "run in the first runs");
+}
+
+TEST_F(RecordedConditions, WaitForCallsThatMayChangeInABranchThatIsNotTaken) {
+  graph::definition d;
+  d.bodies.resize(1);
+  add_condition(d, node_kind::when, 1, 2);
+  add(d, affine{.x = at(0), .value = settles}, 1);
+  add(d, affine{.x = at(0), .value = 1}, 2);
+  make_of(std::move(d));
+  for (const std::int64_t which : {1, 0, 1}) {  // the third call will not change
+    numbers_[1] = which;
+    ASSERT_TRUE(run());
+    EXPECT_EQ(device_.recordings.load(), 0);
+  }
+  ASSERT_TRUE(run());
+  EXPECT_EQ(device_.recordings.load(), 1);
+  EXPECT_EQ(numbers_[0], 3 * settles + 1);
 }
 
 TEST_F(RecordedConditions, AreLeftToTheWorkerWithoutADeviceThatLooks) {

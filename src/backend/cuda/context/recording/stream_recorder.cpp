@@ -176,7 +176,7 @@ result<std::unique_ptr<recorded_work>> stream_recorder::end(std::unique_ptr<reco
   }
   all.graph = TRY(end_capture());
   std::unique_ptr<executable_graph> made(static_cast<executable_graph*>(like.release()));
-  // An update would leave the handles of conditions as they were.
+  // Handles of conditions belong to their graph; whether an update exchanges them was not tried.
   if (made && (whole_ != nullptr || made->has_conditions_)) made.reset();
   CUgraphExecUpdateResultInfo differs{};
   if (!made || driver_.cuGraphExecUpdate(made->graph_, all.graph, &differs) != CUDA_SUCCESS) {
